@@ -26,7 +26,7 @@ class Build(build_py):
 
 
 def description() -> str:
-    """README.md without pictures and without links to files, of which their words stay: a wheel has no such files."""
+    """README.md without images and without links to files, of which their words stay: a wheel has no such files."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"^!\[[^]]*\]\([^)]*\)\n+", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^]]+)\]\((?!https?:)[^)]*\)", r"\1", text)

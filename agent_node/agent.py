@@ -45,16 +45,16 @@ class Agent:
             answers=only_answers(policy),
         )
 
-    def run(self, task: str, pictures: Sequence[SessionImage] = (), memory: str = "", caption: str = "") -> Episode:
-        """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
+    def run(self, task: str, images: Sequence[SessionImage] = (), memory: str = "", caption: str = "") -> Episode:
+        """Carry out one command, or answer a question about images. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
-            pictures: Pictures that the operator shows with it, images 0, 1 ... of the conversation.
+            images: Images that the operator shows with it, images 0, 1 ... of the conversation.
             memory: Account of the commands before, in a few sentences.
-            caption: Sentence about the pictures.
+            caption: Sentence about the images.
         """
-        conversation = self._begin(task, pictures=pictures, memory=memory, caption=caption)
+        conversation = self._begin(task, images=images, memory=memory, caption=caption)
         return converse(conversation, self._policy, self._ask)
 
 

@@ -55,8 +55,8 @@ SCRIPTED = "scripted"
 HUSHED = "I begin nothing further of it."
 """Answer to "stop" and "wait" while another goal is carried out."""
 
-PICTURES_KEPT = 8
-"""Pictures that a slow viewer may be behind; about 0.1 MB each."""
+IMAGES_KEPT = 8
+"""Images that a slow viewer may be behind; about 0.1 MB each."""
 
 _PARKING_AVAILABLE_S = 1.0
 """Longest wait for the parking service to be there [s]: a graph without it has none."""
@@ -181,7 +181,7 @@ class CommandNode(Node):
             about,
             GraphRecord(self),
             AnswerDesk(self, own.answer_deadline_s),
-            self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=PICTURES_KEPT)),
+            self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=IMAGES_KEPT)),
         )
         self._sessions = DialogueSessions(self._begin, Path(own.runs_dir))
         self._spoken: SpokenGoal | None = None
@@ -239,7 +239,7 @@ class CommandNode(Node):
         """The result of what was said; ends its goal. Raises ToolError where nothing can begin, or leave a report."""
         request = goal.request
         mode = request.mode or self._policy
-        # A client that may send commands may not choose where pictures are sent.
+        # A client that may send commands may not choose where images are sent.
         if mode not in (self._policy, SCRIPTED):
             allowed = " or ".join(sorted({self._policy, SCRIPTED}))
             raise invalid(f"mode must be {allowed}, got {mode[:80]!r}.")

@@ -1,14 +1,14 @@
-"""Memory of a long conversation: which old pictures and variables are dropped, and when.
+"""Memory of a long conversation: which old images and variables are dropped, and when.
 
 | what | kept | what happens to the rest |
 |---|---|---|
-| pictures that calls may name | the first and the newest 12, with depth and calibration | pixels only, packed |
-| pictures that the policy is shown | the first and the newest 8 | its text keeps the marker `<image K>` |
+| images that calls may name | the first and the newest 12, with depth and calibration | pixels only, packed |
+| images that the policy is shown | the first and the newest 8 | its text keeps the marker `<image K>` |
 | `$variables` | the newest 64, of 128 MiB together | dropped, the oldest first |
 | arrays in the records of calls | none: they are in the session | dropped when the call is over |
 
 Naming what was dropped gives a sentence that says so and how to look again. Reports and recordings still hold every
-picture, and `Episode.given` what the policy was shown at each turn.
+image, and `Episode.given` what the policy was shown at each turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from toolhand.agent_node.policy import Message
 from toolhand.tool_nodes.results import ErrorCode
-from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 _NAMES = 256
@@ -32,13 +32,13 @@ class Memory:
     """How much a conversation keeps.
 
     Attributes:
-        pictures: Newest pictures that calls may name, beside the first one; 1 or more.
-        shown: Newest pictures that the policy is given, beside the first one; 1 or more.
+        images: Newest images that calls may name, beside the first one; 1 or more.
+        shown: Newest images that the policy is given, beside the first one; 1 or more.
         variables: Newest `$variables`.
         variable_bytes: Bytes of all variables together; the newest one is kept in any case.
     """
 
-    pictures: int = 12
+    images: int = 12
     shown: int = 8
     variables: int = 64
     variable_bytes: int = 128 << 20
@@ -46,13 +46,13 @@ class Memory:
     def trim(self, session: Session, messages: list[Message]) -> None:
         """Let go what is too old, in a session and in the messages of its conversation."""
         images = session.images
-        for index in range(1, len(images) - self.pictures):
-            if not isinstance(images[index], PackedPicture):
-                images[index] = PackedPicture(images[index])
+        for index in range(1, len(images) - self.images):
+            if not isinstance(images[index], PackedImage):
+                images[index] = PackedImage(images[index])
                 session.origins.update({name: origin.without(index) for name, origin in session.origins.items()})
-        shown = [k for k, message in enumerate(messages) if message.picture is not None]
+        shown = [k for k, message in enumerate(messages) if message.image is not None]
         for k in shown[1 : -self.shown]:
-            messages[k] = replace(messages[k], picture=None)
+            messages[k] = replace(messages[k], image=None)
         self._trim_variables(session)
 
     def _trim_variables(self, session: Session) -> None:
@@ -80,11 +80,11 @@ def without_arrays(record: CallRecord) -> CallRecord:
 
 
 def held_bytes(session: Session, messages: list[Message]) -> int:
-    """Bytes of pictures, arrays and texts that a conversation holds, each counted once."""
+    """Bytes of images, arrays and texts that a conversation holds, each counted once."""
     seen: set[int] = set()
     values = [*session.images, *session.variables.values()]
     for message in messages:
-        values += [message.text, message.words, message.picture]
+        values += [message.text, message.words, message.image]
     return sum(_bytes(value, seen) for value in values)
 
 
@@ -97,7 +97,7 @@ def _bytes(value: Any, seen: set[int]) -> int:
     seen.add(id(value))
     if isinstance(value, np.ndarray):
         return value.nbytes
-    if isinstance(value, PackedPicture):
+    if isinstance(value, PackedImage):
         return len(value.packed)
     if isinstance(value, SessionImage):
         frame = value.frame

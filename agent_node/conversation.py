@@ -61,8 +61,8 @@ _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
 
 MOST_QUESTIONS = 6
-"""Questions of a command that are waited for: two matters (a thing and its place), which the scripted policy asks about
-three times at most each. One more ends the command, as every unanswered question does."""
+"""Questions of a command that are waited for: two matters (an object and its place), which the scripted policy asks
+about three times at most each. One more ends the command, as every unanswered question does."""
 
 
 class Conversation:
@@ -77,9 +77,9 @@ class Conversation:
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
         listener: Called with every event, in the thread that steps.
-        pictures: Pictures that the operator shows with the sentence: the policy sees them before its words, and calls
+        images: Images that the operator shows with the sentence: the policy sees them before its words, and calls
             name them by the indices 0, 1 ...
-        caption: Sentence about those pictures, which the policy reads between them and the operator's words.
+        caption: Sentence about those images, which the policy reads between them and the operator's words.
         asks: A question to the operator waits for its answer.
         memory: Account of the commands before, in a few sentences; the policy reads it after the operator's own.
         answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
@@ -97,7 +97,7 @@ class Conversation:
         settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
-        pictures: Sequence[SessionImage] = (),
+        images: Sequence[SessionImage] = (),
         caption: str = "",
         asks: bool = False,
         memory: str = "",
@@ -111,16 +111,16 @@ class Conversation:
         self._listener = listener
         protocol = settings.protocol
         messages = [Message("system", protocol.system_prompt(printed_schemas(toolbox)))]
-        messages += [Message("user", f"<image {k}>", "", k, picture.rgb) for k, picture in enumerate(pictures[:-1])]
+        messages += [Message("user", f"<image {k}>", "", k, image.rgb) for k, image in enumerate(images[:-1])]
         asked = Message("user", protocol.user_prompt(task, memory), words=task)
-        if pictures:
-            last = len(pictures) - 1
+        if images:
+            last = len(images) - 1
             shown = "\n".join(part for part in (f"<image {last}>", caption, asked.text) if part)
-            asked = replace(asked, text=shown, image_index=last, picture=pictures[last].rgb)
+            asked = replace(asked, text=shown, image_index=last, image=images[last].rgb)
         messages.append(asked)
         speed = spoken_speed(task)
         share = 1.0 if speed is None else speed.share
-        self.episode = Episode(task, messages, [], Session(images=list(pictures), speed=share), protocol)
+        self.episode = Episode(task, messages, [], Session(images=list(images), speed=share), protocol)
         self.done = False
         self.question: OperatorQuestion | None = None
         self._questions_left = MOST_QUESTIONS if asks else 0
@@ -199,7 +199,7 @@ class Conversation:
 
     def _prompt(self) -> TurnPrompt:
         messages = self.episode.messages
-        return TurnPrompt(len(messages), tuple(k for k, message in enumerate(messages) if message.picture is not None))
+        return TurnPrompt(len(messages), tuple(k for k, message in enumerate(messages) if message.image is not None))
 
     def fork(self, toolbox: Tools | None = None) -> Conversation:
         """The same conversation once more; each goes on from here by itself.
@@ -347,7 +347,7 @@ class Conversation:
     def _skipped(self, call: ToolCall, earlier: str) -> Exchange:
         skipped = Exchange(call, f"{NOT_RUN} {earlier} this turn failed.")
         self._listener(CallRefused(call, None, skipped.words))
-        if not self._toolbox.is_motion(call.name):  # the picture of before is still true
+        if not self._toolbox.is_motion(call.name):  # the image of before is still true
             self._leave_undone(call, "not run")
         return skipped
 
@@ -414,8 +414,8 @@ class Conversation:
 
 def _message(exchange: Exchange, session: Session, protocol: Protocol) -> Message:
     index = exchange.image_index
-    picture = None if index is None else session.images[index].rgb
-    return Message("tool", protocol.response(exchange.shown, index), exchange.shown, index, picture)
+    image = None if index is None else session.images[index].rgb
+    return Message("tool", protocol.response(exchange.shown, index), exchange.shown, index, image)
 
 
 def _is_malformed(turn: ParsedTurn) -> bool:

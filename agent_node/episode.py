@@ -44,7 +44,7 @@ class Exchange:
 
     @property
     def image_index(self) -> int | None:
-        """Index of the picture that came with the response, or None."""
+        """Index of the image that came with the response, or None."""
         return None if self.record is None else self.record.image_index
 
     @property
@@ -64,17 +64,17 @@ class Exchange:
 
 @dataclass(frozen=True)
 class TurnPrompt:
-    """What the policy was given for a turn: the conversation so far, with some of its pictures.
+    """What the policy was given for a turn: the conversation so far, with some of its images.
 
     It says which, and holds none of them, so that old ones can be let go; `Episode.given` puts it together.
 
     Attributes:
         messages: How many messages there were.
-        pictured: Which of them came with their picture; the others' were too old by then.
+        imaged: Which of them came with their image; the others' were too old by then.
     """
 
     messages: int = 0
-    pictured: tuple[int, ...] = ()
+    imaged: tuple[int, ...] = ()
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Episode:
         task: The operator's sentence.
         messages: The whole conversation as the policy reads it.
         turns: Turns so far.
-        session: Pictures and `$variables` that the calls have left.
+        session: Images and `$variables` that the calls have left.
         protocol: How the policy writes.
         answer: The answer to the operator, without the code; empty until the end.
         success: Every part of the command was carried out, as the tools reported it.
@@ -158,16 +158,16 @@ class Episode:
     wall_s: float = 0.0
 
     def given(self, index: int) -> tuple[Message, ...]:
-        """What the policy was given for turn `index`, to the last pixel, although old pictures were dropped since.
+        """What the policy was given for turn `index`, to the last pixel, although old images were dropped since.
 
-        It is put together anew in each call: pictures that are no longer shown are unpacked from the session.
+        It is put together anew in each call: images that are no longer shown are unpacked from the session.
         """
         prompt = self.turns[index].prompt
         messages = self.messages[: prompt.messages]
         for k, message in enumerate(messages):
-            if (k in prompt.pictured) != (message.picture is not None):
-                shown = message.image_index if k in prompt.pictured else None
-                messages[k] = replace(message, picture=None if shown is None else self.session.images[shown].rgb)
+            if (k in prompt.imaged) != (message.image is not None):
+                shown = message.image_index if k in prompt.imaged else None
+                messages[k] = replace(message, image=None if shown is None else self.session.images[shown].rgb)
         return tuple(messages)
 
     @property

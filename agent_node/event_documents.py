@@ -24,7 +24,7 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 
 def read_event(kind: str, document: Any) -> Event:
-    """The event of what `AgentEvent.document` says, without pictures, and with times of 0.
+    """The event of what `AgentEvent.document` says, without images, and with times of 0.
 
     Args:
         kind: One of `toolhand.agent_node.events.RECORDED`.

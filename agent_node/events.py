@@ -205,7 +205,7 @@ class ToolAnswered(AgentEvent):
         return self.words.split(" Use $")[0][:_LONGEST_LINE]
 
     def document(self) -> dict[str, Any]:
-        """All but pictures, variables and times."""
+        """All but images, variables and times."""
         record, error = self.record, self.record.result.error
         return {
             "name": record.name,
@@ -263,9 +263,9 @@ class OperatorQuestion(AgentEvent):
 
     Attributes:
         text: The question, without the code that it was written with.
-        image_index: Newest picture of the conversation, which a point of the answer is in; None without one.
-        picture: That picture, uint8 RGB (H, W, 3), where it is known here.
-        candidates: Things that it lets choose from, in the order of their numbers from 1; empty where it lets choose
+        image_index: Newest image of the conversation, which a point of the answer is in; None without one.
+        image: That image, uint8 RGB (H, W, 3), where it is known here.
+        candidates: Objects that it lets choose from, in the order of their numbers from 1; empty where it lets choose
             from none, or they are not known here.
     """
 
@@ -275,7 +275,7 @@ class OperatorQuestion(AgentEvent):
 
     text: str
     image_index: int | None = None
-    picture: NDArray[np.uint8] | None = field(default=None, repr=False, compare=False)
+    image: NDArray[np.uint8] | None = field(default=None, repr=False, compare=False)
     candidates: tuple[PointedPoint, ...] = ()
 
 
@@ -285,10 +285,10 @@ class OperatorAnswer(AgentEvent):
 
     Attributes:
         text: The words; empty where a point says it all.
-        point: Normalized (x, y) of the question's picture from the top left, each in [0, 1]; None without one.
+        point: Normalized (x, y) of the question's image from the top left, each in [0, 1]; None without one.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for neither words nor a point, words that are too long, a point outside the picture.
+        ToolError: INVALID_ARGUMENT for neither words nor a point, words that are too long, a point outside the image.
     """
 
     kind = "operator"

@@ -1,4 +1,4 @@
-"""What an operator points at in a picture, as data that goes with their words."""
+"""What an operator points at in an image, as data that goes with their words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolhand.tool_nodes.results import invalid
 
 MOST_POINTS = 8
-"""Points that go with one sentence at most [-]: a sentence with more things than that has several clauses, which are
+"""Points that go with one sentence at most [-]: a sentence with more objects than that has several clauses, which are
 better said one after the other."""
 LONGEST_NAME = 80
 """Longest name of a camera [characters]."""
@@ -17,17 +17,17 @@ LONGEST_LABEL = 2000
 
 @dataclass(frozen=True)
 class PointedPoint:
-    """A point of a camera's picture that the operator has pointed at, or that a question lets choose.
+    """A point of a camera's image that the operator has pointed at, or that a question lets choose.
 
     Attributes:
-        point: Normalized (x, y) of the whole picture from the top left, each in [0, 1]; None for one of several
-            commands that a question lets choose from, which stand nowhere in a picture.
+        point: Normalized (x, y) of the whole image from the top left, each in [0, 1]; None for one of several
+            commands that a question lets choose from, which stand nowhere in an image.
         camera: Name of the camera, "scene" or "wrist".
-        stamp_ns: Stamp of the picture that was pointed at, as the camera's node gives it [ns]; 0 where it is unknown.
+        stamp_ns: Stamp of the image that was pointed at, as the camera's node gives it [ns]; 0 where it is unknown.
         label: Words or the number that the point is shown with; may be empty.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a point outside the picture, and for names that are too long.
+        ToolError: INVALID_ARGUMENT for a point outside the image, and for names that are too long.
     """
 
     point: tuple[float, float] | None

@@ -20,10 +20,10 @@ class Message:
 
     Attributes:
         role: Who speaks.
-        text: The words as the protocol writes them. A picture appears as `<image K>`, K being the index of later calls.
+        text: The words as the protocol writes them. An image appears as `<image K>`, K being the index of later calls.
         words: Text without protocol markup: the operator's sentence, a tool's text.
-        image_index: K of the picture that came with it, or None.
-        picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
+        image_index: K of the image that came with it, or None.
+        image: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
         answers: The question that these words of the operator answer; empty for a command, and for all others.
     """
 
@@ -31,7 +31,7 @@ class Message:
     text: str
     words: str = ""
     image_index: int | None = None
-    picture: NDArray[np.uint8] | None = None
+    image: NDArray[np.uint8] | None = None
     answers: str = ""
 
     @property
@@ -97,9 +97,9 @@ def only_answers(policy: Policy) -> bool:
     return bool(getattr(policy, "only_answers", False))
 
 
-def sees_pictures(policy: Policy) -> bool:
-    """Whether a policy looks at the pictures of a conversation; one that does has `sees_pictures = True`."""
-    return bool(getattr(policy, "sees_pictures", False))
+def sees_images(policy: Policy) -> bool:
+    """Whether a policy looks at the images of a conversation; one that does has `sees_images = True`."""
+    return bool(getattr(policy, "sees_images", False))
 
 
 class Policy(Protocol):

@@ -42,7 +42,7 @@ _SPOKEN_BY_OTHERS = re.compile(
     r"human|s|(?:start|end)_of_turn)\b|[|\uff5c])",
     re.IGNORECASE,
 )
-"""Where a tool's words could end its response, begin a call, a picture or a turn, in any protocol or chat template."""
+"""Where a tool's words could end its response, begin a call, an image or a turn, in any protocol or chat template."""
 
 
 @dataclass(frozen=True)
@@ -234,19 +234,19 @@ class Protocol:
 def as_data(text: str) -> str:
     """A tool's words in which no marker of a protocol or a chat template is spelt: its `<` becomes a look-alike.
 
-    A tool repeats what it has read in pictures, names of things and arguments; none of it may speak in another's name.
+    A tool repeats what it has read in images, names of objects and arguments; none of it may speak in another's name.
     """
     return _SPOKEN_BY_OTHERS.sub("\u2039", text)
 
 
 def render_response(text: str, image_index: int | None = None) -> str:
-    """One tool response; a picture shows as `<image K>`.
+    """One tool response; an image shows as `<image K>`.
 
-    SpaceTools prints the tag so (figures 6 and 7), E-ViC with line breaks and the picture itself inside (section B.3);
+    SpaceTools prints the tag so (figures 6 and 7), E-ViC with line breaks and the image itself inside (section B.3);
     PERIA and LAST print none, and get the same.
     """
-    picture = "" if image_index is None else f" <image {image_index}>"
-    return f"<tool_response>{as_data(text)}{picture}</tool_response>"
+    image = "" if image_index is None else f" <image {image_index}>"
+    return f"<tool_response>{as_data(text)}{image}</tool_response>"
 
 
 def protocol_names() -> list[str]:

@@ -7,7 +7,7 @@ make is gone |
 | a motion fails | as above, and what to do first | the rest of the turn is not run |
 | a motion is stopped or cancelled, or the arm was stopped meanwhile | nothing | the command ends |
 | the same motion call after it failed, without a look | that it must look first | it is not run |
-| something moved since the newest picture | SCENE_CHANGED: it has moved, look again | the motion is not run |
+| something moved since the newest image | SCENE_CHANGED: it has moved, look again | the motion is not run |
 | the same call gives the same answer as before | that nothing is new | after `same_results` the command ends |
 | a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
 | calls that the protocol ignores | how many | they are logged |
@@ -54,7 +54,7 @@ _HINTS = {
     ErrorCode.SCENE_CHANGED: f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew.",
 }
 _SHOWN = "What is held is not certain; the new picture shows how things stand now: find the object again in it."
-"""Note where the failed motion has answered with a picture."""
+"""Note where the failed motion has answered with an image."""
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
@@ -85,7 +85,7 @@ class Recovery:
     Attributes:
         hints: A failed motion, and a call that gives nothing new, add a note for the policy.
         look_before_retry: The same motion call is not run again after it failed until there was a look.
-        check_scene: Before a motion a fresh picture is compared with the newest one of the conversation.
+        check_scene: Before a motion a fresh image is compared with the newest one of the conversation.
         go_on: A turn of reasoning alone is answered by a note.
         announce_last_turn: A note says when one turn is left.
         same_results: The command ends when the same call has given the same answer so many times in a row.
@@ -114,7 +114,7 @@ class RecoveryState:
     Args:
         rules: Rules for failures.
         toolbox: The tools.
-        session: The conversation's pictures, variables and history.
+        session: The conversation's images, variables and history.
     """
 
     rules: Recovery

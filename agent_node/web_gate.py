@@ -72,7 +72,7 @@ def foreign(
     return None
 
 
-class Door:
+class ConnectionGate:
     """The connections that have not been let in yet.
 
     Args:
@@ -103,7 +103,7 @@ class Door:
         return client in self._strangers
 
 
-def protocol_of(door: Door) -> Callable[..., asyncio.Protocol]:
+def protocol_of(door: ConnectionGate) -> Callable[..., asyncio.Protocol]:
     """The class of uvicorn's connections, with the deadlines of a door."""
 
     class Connection(H11Protocol):

@@ -1,4 +1,4 @@
-"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily separate."""
+"""`toolhand bench crowded`: objects that stand closer together than perception or fingers can easily separate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CrowdRecord:
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
-        pairing: Relation of the two things, see `toolhand.sim.tasks.crowds.PAIRINGS`.
+        pairing: Relation of the two objects, see `toolhand.sim.tasks.crowds.PAIRINGS`.
         scored: False after an infrastructure error.
         success: The simulator's truth.
         false_success: Success was claimed and the simulator disagrees.

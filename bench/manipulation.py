@@ -1,4 +1,4 @@
-"""`toolhand bench manipulation`: the 20 sentences of SpaceTools' table 2, or things of any object set in clutter."""
+"""`toolhand bench manipulation`: the 20 sentences of SpaceTools' table 2, or objects of any object set in clutter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from toolhand.training.env.failures import FailingToolbox
 LEAST_PIXELS = 300
 """Of what shows fewer pixels nothing is asked [px of 640x480]; a round figure, as of the grasp benchmark."""
 FAST_SIZE = (320, 240)
-"""(width, height) of the pictures of fast episodes, as in rollouts [px]."""
+"""(width, height) of the images of fast episodes, as in rollouts [px]."""
 
 
 _AS_DEFAULT = EpisodeOptions()
@@ -113,7 +113,7 @@ def run_scene(job: ClutterJob) -> list[EpisodeRecord]:
 
 
 def well_visible(station: Station) -> set[str]:
-    """Ids of the things of which the scene camera sees LEAST_PIXELS or more."""
+    """Ids of the objects of which the scene camera sees LEAST_PIXELS or more."""
     ids = station.make_camera(station.scene_camera()).capture().ids
     assert ids is not None
     counts = np.bincount(ids[ids >= 0], minlength=len(station.scene.objects))

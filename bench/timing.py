@@ -1,4 +1,4 @@
-"""Wall-clock figures of single parts: planning and pictures."""
+"""Wall-clock figures of single parts: planning and images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolhand.tool_nodes.ports import Planner
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
 CAMERA_SIZES = ((640, 480), (320, 240))
-"""Sizes of pictures (width, height) [px] that are timed."""
+"""Sizes of images (width, height) [px] that are timed."""
 
 
 class TimedPlanner(PlannerWrapper):
@@ -34,7 +34,7 @@ class TimedPlanner(PlannerWrapper):
 
 
 def camera_rows(n: int = 10) -> list[dict[str, Any]]:
-    """RGB, depth and ids of a generated scene, one new picture each time."""
+    """RGB, depth and ids of a generated scene, one new image each time."""
     station = Station(generate_scene(0))
     rows = []
     for width, height in CAMERA_SIZES:

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolhand.agent_node.web_gate import Door, foreign, protocol_of
+from toolhand.agent_node.web_gate import ConnectionGate, foreign, protocol_of
 from toolhand.console.login import Login, login_page
 from toolhand.console.settings import ConsoleSettings
 
@@ -98,7 +98,7 @@ class Guard:
         origins: Origins whose pages may send requests; those of `port` where None.
         home: Page that follows the login.
         limits: Sizes and rates.
-        door: Lets in the connections of requests that are allowed.
+        gate: Lets in the connections of requests that are allowed.
         stop_paths: Paths for which a login that is over is enough: nobody has to log in again to stop an arm.
         sockets: Rules of the websockets that there are, by path; every other is refused.
     """
@@ -112,7 +112,7 @@ class Guard:
         origins: frozenset[str] | None = None,
         home: str = "/",
         limits: Limits | None = None,
-        door: Door | None = None,
+        gate: ConnectionGate | None = None,
         stop_paths: frozenset[str] = frozenset(),
         sockets: Mapping[str, SocketRule] | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class Guard:
         self._foreign = self._origins - settings.origins(port)
         self._home = home
         self._limits = limits or Limits()
-        self._door = door
+        self._gate = gate
         self._stop_paths = stop_paths
         self._sockets = sockets or {}
         self._left_out = _LeftOut()
@@ -136,8 +136,8 @@ class Guard:
             return
         headers = Headers(scope=scope)
         answer = self._refusal(scope, headers)
-        if answer is None and self._door is not None:
-            self._door.let_in(scope["client"])
+        if answer is None and self._gate is not None:
+            self._gate.let_in(scope["client"])
         if scope["type"] == "websocket":
             rule = self._sockets.get(scope["path"])
             passes = None if answer is not None or rule is None else rule(scope)
@@ -185,7 +185,7 @@ class Guard:
         return None
 
     def _embedded_elsewhere(self, headers: Headers) -> bool:
-        """A picture, frame or script in a page of another origin; following a link to the console is allowed."""
+        """An image, frame or script in a page of another origin; following a link to the console is allowed."""
         if headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none"):
             return False
         opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
@@ -378,15 +378,15 @@ def _has_port(host: str) -> bool:
     return ":" in host.rpartition("]")[2]
 
 
-def new_door() -> Door:
+def new_gate() -> ConnectionGate:
     """Places and deadlines of the connections of a server of the console."""
-    return Door(strangers=64, header_s=10.0, body_s=10.0)
+    return ConnectionGate(strangers=64, header_s=10.0, body_s=10.0)
 
 
-def server_options(settings: ConsoleSettings, door: Door) -> dict[str, Any]:
+def server_options(settings: ConsoleSettings, gate: ConnectionGate) -> dict[str, Any]:
     """Options of uvicorn for both servers: TLS, deadlines, no log of addresses, and no proxy that is believed."""
     options: dict[str, Any] = {
-        "http": protocol_of(door),
+        "http": protocol_of(gate),
         "access_log": False,
         "log_config": None,  # as everything of the process is logged
         "log_level": "warning",

@@ -1,4 +1,4 @@
-"""Reports and pictures of the history over plain HTTP. What others wrote comes with a policy of its own: no scripts."""
+"""Reports and images of the history over plain HTTP. What others wrote comes with a policy of its own: no scripts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from toolhand.agent_node.runs.report import with_pictures
-from toolhand.console.history.benches import gallery_picture
+from toolhand.agent_node.runs.report import with_images
+from toolhand.console.history.benches import gallery_image
 from toolhand.console.history.curves import training_folder
 from toolhand.console.history.folders import file_in
-from toolhand.console.history.rollouts import rollout_picture
+from toolhand.console.history.rollouts import rollout_image
 from toolhand.console.history.shared import SharedHistory
 from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.results import ToolError, invalid
@@ -25,7 +25,7 @@ REPORT_POLICY = (
     "frame-ancestors 'self'"
 )
 """Content policy of a report: no script, no request, no form, and an origin of its own."""
-_PICTURE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
+_IMAGE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
 class RouteTable(Protocol):
@@ -36,7 +36,7 @@ class RouteTable(Protocol):
 
 
 def add_history_routes(app: RouteTable, history: SharedHistory) -> None:
-    """Add the routes of reports and pictures."""
+    """Add the routes of reports and images."""
 
     def report(request: Request) -> Response:
         folder = history.run_folder(request.path_params["run"])
@@ -46,34 +46,34 @@ def add_history_routes(app: RouteTable, history: SharedHistory) -> None:
             raise invalid(f"The report cannot be read: {error.strerror}.") from error
         room = _LONGEST_REPORT
 
-        def picture(path: str) -> bytes:
+        def image(path: str) -> bytes:
             nonlocal room
             data = read_file(folder / path, room, folder)
             room -= len(data)
             return data
 
-        content = with_pictures(content, picture)
+        content = with_images(content, image)
         return _answer(content, "text/html; charset=utf-8", REPORT_POLICY)
 
-    def run_picture(request: Request) -> Response:
+    def run_image(request: Request) -> Response:
         replay = history.replay(request.path_params["run"])
-        kind, data = replay.picture(_index(request.path_params["index"]))
-        return _answer(data, kind, _PICTURE_POLICY)
+        kind, data = replay.image(_index(request.path_params["index"]))
+        return _answer(data, kind, _IMAGE_POLICY)
 
-    def bench_picture(request: Request) -> Response:
+    def bench_image(request: Request) -> Response:
         file, name = request.path_params["file"], request.path_params["name"]
         out = next((found.out for found in history.benches.results() if found.file == file), "")
-        kind, data = gallery_picture(out, name, history.roots)
-        return _answer(data, kind, _PICTURE_POLICY)
+        kind, data = gallery_image(out, name, history.roots)
+        return _answer(data, kind, _IMAGE_POLICY)
 
     def rollout(request: Request) -> Response:
         folder = training_folder(history.settings.training_dir, request.query_params.get("folder", ""), "rollouts")
-        return _answer(rollout_picture(folder.path, request.path_params["name"]), "image/png", _PICTURE_POLICY)
+        return _answer(rollout_image(folder.path, request.path_params["name"]), "image/png", _IMAGE_POLICY)
 
     for path, build in (
         ("/history/runs/{run}/report", report),
-        ("/history/runs/{run}/pictures/{index}", run_picture),
-        ("/history/benches/{file}/pictures/{name}", bench_picture),
+        ("/history/runs/{run}/pictures/{index}", run_image),
+        ("/history/benches/{file}/pictures/{name}", bench_image),
         ("/history/rollouts/pictures/{name}", rollout),
     ):
         app.add_route(path, _refusing(build), ["GET"])
@@ -87,7 +87,7 @@ def _refusing(build: Any) -> Any:
             answer: Response = await run_in_threadpool(build, request)
             return answer
         except ToolError as error:
-            headers = {"content-security-policy": _PICTURE_POLICY, "x-content-type-options": "nosniff"}
+            headers = {"content-security-policy": _IMAGE_POLICY, "x-content-type-options": "nosniff"}
             return PlainTextResponse(error.message, 404, headers)
 
     return route

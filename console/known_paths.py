@@ -22,7 +22,7 @@ class KnownPaths:
 
     Args:
         app: The pages.
-        routes: Routes of files, pictures and data.
+        routes: Routes of files, images and data.
         pages: Routes of pages.
     """
 

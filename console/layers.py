@@ -1,4 +1,4 @@
-"""What is drawn over a picture for whoever watches: the thing, the grasp and the place of the motion that is planned,
+"""What is drawn over an image for whoever watches: the object, the grasp and the place of the motion that is planned,
 what the motion tools avoid, where there is room, and depth.
 
 Each is made of one frame of a camera by the functions that the tools use, and of what the motion node says of its
@@ -36,18 +36,18 @@ _GREEN = (40, 220, 110)
 _FREE_SHARE = 0.35
 """Opacity of the colour of free cells [-]: what stands beside them, and the table's own colour, stay visible."""
 _JOINED_PX = 4
-"""Points of a thing, or free cells, are joined over as many pixels on each side [px]."""
+"""Points of an object, or free cells, are joined over as many pixels on each side [px]."""
 _FAR_PX = 4000.0
-"""Nothing is drawn further away than this from the picture's corner [px]."""
+"""Nothing is drawn further away than this from the image's corner [px]."""
 _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if (a ^ b).bit_count() == 1]
 """Pairs of corners of a box that an edge joins, by their bits."""
 
 
-def layer_picture(frame: Frame, layers: Collection[str], marks: Sequence[MotionMark] = ()) -> NDArray[np.uint8]:
-    """The picture of a frame with some of LAYERS, uint8 RGB (H, W, 3).
+def layer_image(frame: Frame, layers: Collection[str], marks: Sequence[MotionMark] = ()) -> NDArray[np.uint8]:
+    """The image of a frame with some of LAYERS, uint8 RGB (H, W, 3).
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         layers: Keys of LAYERS.
         marks: Marks of the motion that is planned.
 

@@ -2,7 +2,7 @@
 
 `toolhand.console.ros.GraphRobot` is one over a graph; tests have robots of their own. Subscriptions last only while
 something is
-shown: cameras take pictures, and motions wait for approval, only while somebody listens.
+shown: cameras take images, and motions wait for approval, only while somebody listens.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class SpokenWords:
 
 
 @dataclass(frozen=True)
-class ShownPicture:
-    """A picture that a tool has returned while a command is carried out.
+class ShownImage:
+    """An image that a tool has returned while a command is carried out.
 
     Attributes:
-        name: Name of the picture's file in the run's folder, e.g. "images/000.png".
-        jpeg: The picture as JPEG.
+        name: Name of the image's file in the run's folder, e.g. "images/000.png".
+        jpeg: The image as JPEG.
     """
 
     name: str
     jpeg: bytes
 
 
-Heard = Event | ShownPicture
+Heard = Event | ShownImage
 """What is heard while a command is carried out."""
 
 
@@ -80,7 +80,7 @@ class SpokenOutcome:
         success: Everything that was asked for is done, or answered.
         error_code: Code of what went wrong; None where nothing did.
         run_dirs: Folders of the reports, in order, on the agent's machine.
-        candidates: Things that the question lets choose from that now waits, in the order of their numbers; their
+        candidates: Objects that the question lets choose from that now waits, in the order of their numbers; their
             labels say which they are.
     """
 
@@ -92,8 +92,8 @@ class SpokenOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class CameraPicture:
-    """A picture of a camera, as it comes.
+class CameraImage:
+    """An image of a camera, as it comes.
 
     Attributes:
         camera: Name of the camera, "scene" or "wrist".
@@ -163,11 +163,11 @@ class Robot(Protocol):
     def cancel(self) -> None:
         """Cancel what is carried out, if anything is. Returns at once."""
 
-    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
-        """Hear every picture of a camera until it is closed."""
+    def images(self, camera: str, hear: Callable[[CameraImage], None]) -> Close:
+        """Hear every image of a camera until it is closed."""
 
     def frame(self, camera: str) -> Frame:
-        """Take one picture with depth and the pose of the camera. Raises ToolError where none comes."""
+        """Take one image with depth and the pose of the camera. Raises ToolError where none comes."""
 
     def description(self) -> str:
         """The robot's URDF; empty where nobody has published it yet. Returns at once."""
@@ -195,8 +195,8 @@ class Robot(Protocol):
         """Remember how the scene around a point looks now, just after somebody has pointed at it. Returns at once.
 
         Args:
-            point: Normalized (x, y) of the scene camera's picture.
-            jpeg: The picture that was pointed at, as it was shown; empty for one that is too old to be kept.
+            point: Normalized (x, y) of the scene camera's image.
+            jpeg: The image that was pointed at, as it was shown; empty for one that is too old to be kept.
         """
 
     def attend(self, present: bool) -> None:

@@ -16,13 +16,13 @@ from toolhand.agent_node.events import Ask, nobody
 from toolhand.agent_node.ros.operator import ACTION, Operator
 from toolhand.agent_node.ros.pointing import PointWatch
 from toolhand.console.robot import (
-    CameraPicture,
+    CameraImage,
     Close,
     GraphState,
     Heard,
     JointPositions,
     MotionMark,
-    ShownPicture,
+    ShownImage,
     SpokenOutcome,
     SpokenWords,
     WaitingMotion,
@@ -37,9 +37,9 @@ from toolhand.tool_nodes.types import Frame
 
 LOOK_S = 1.0
 """How often the graph is looked for [s]."""
-LARGEST_PICTURE = 4 << 20
-"""Largest picture of a tool that is shown [bytes]; one of 1280x720 has 0.3 MB."""
-_PICTURES_KEPT = 8
+LARGEST_IMAGE = 4 << 20
+"""Largest image of a tool that is shown [bytes]; one of 1280x720 has 0.3 MB."""
+_IMAGES_KEPT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class GraphRobot:
             except ToolError as error:
                 return SpokenOutcome(str(error), False, error.code)
             operator = self._operator = Operator(graph.link, hear, ask, said.session)
-        pictures = _tool_pictures(graph.link, hear)
+        images = _tool_images(graph.link, hear)
         try:
             episode = operator.carry_out(said.text, graph.points.unchanged(said.pointed, ask))
         except ToolError as error:
@@ -104,7 +104,7 @@ class GraphRobot:
         finally:
             with self._lock:
                 self._operator = None
-            pictures()
+            images()
             operator.close()
         folders = tuple(str(folder) for folder in operator.run_dirs)
         return SpokenOutcome(episode.answer or "", episode.success, episode.error_code, folders, operator.candidates)
@@ -120,9 +120,9 @@ class GraphRobot:
         if not present:
             self.cancel()
 
-    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+    def images(self, camera: str, hear: Callable[[CameraImage], None]) -> Close:
         """See `Robot`."""
-        return self._while_linked(lambda graph: graph.watching.pictures(camera, hear))
+        return self._while_linked(lambda graph: graph.watching.images(camera, hear))
 
     def joints(self, hear: Callable[[JointPositions], None]) -> Close:
         """See `Robot`."""
@@ -235,15 +235,15 @@ class GraphRobot:
             self._graph = None
 
 
-def _tool_pictures(link: RosLink, hear: Callable[[Heard], None]) -> Close:
+def _tool_images(link: RosLink, hear: Callable[[Heard], None]) -> Close:
     """Hear what the tools show until it is closed."""
 
-    def on_picture(message: Any) -> None:
-        if message.format == "jpeg" and len(message.data) <= LARGEST_PICTURE:
-            hear(ShownPicture(message.header.frame_id[:200], bytes(message.data)))
+    def on_image(message: Any) -> None:
+        if message.format == "jpeg" and len(message.data) <= LARGEST_IMAGE:
+            hear(ShownImage(message.header.frame_id[:200], bytes(message.data)))
 
     subscription = link.node.create_subscription(
-        CompressedImage, f"{ACTION}/pictures", on_picture, _PICTURES_KEPT, callback_group=ReentrantCallbackGroup()
+        CompressedImage, f"{ACTION}/pictures", on_image, _IMAGES_KEPT, callback_group=ReentrantCallbackGroup()
     )
 
     def close() -> None:

@@ -1,6 +1,6 @@
-"""What is watched of a robot over the graph: pictures, joints, frames with depth, and its description.
+"""What is watched of a robot over the graph: images, joints, frames with depth, and its description.
 
-Each is subscribed to only while somebody listens: cameras take pictures for whoever listens.
+Each is subscribed to only while somebody listens: cameras take images for whoever listens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from toolhand.console.layers import box_edges
-from toolhand.console.robot import CameraPicture, Close, JointPositions, MotionMark
+from toolhand.console.robot import CameraImage, Close, JointPositions, MotionMark
 from toolhand.tool_nodes.camera_names import WRIST, ZED
 from toolhand.tool_nodes.geometry import transform
 from toolhand.tool_nodes.ros.link import RosLink
@@ -29,10 +29,10 @@ from toolhand.tool_nodes.ros.remote import RemoteCamera
 from toolhand.tool_nodes.types import Box, FloatArray, Frame
 
 TOPICS = {"scene": ZED["new"].topics.image, "wrist": WRIST.topics.image}
-"""Topic of the colour pictures of each camera, where nothing else was chosen."""
+"""Topic of the colour images of each camera, where nothing else was chosen."""
 
 MOST_PX = 4096 * 4096
-"""Pixels of a picture that is looked at: more than any camera of an arm has."""
+"""Pixels of an image that is looked at: more than any camera of an arm has."""
 
 MOST_MARKERS = 200
 """Markers of a motion that are shown; a scene has 60 boxes and five others."""
@@ -42,7 +42,7 @@ _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 25)
 """Angles of the corners by which a disc is drawn [rad]."""
 
 _NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Old pictures and positions are not waited for."""
+"""Old images and positions are not waited for."""
 
 
 class Watching:
@@ -50,7 +50,7 @@ class Watching:
 
     Args:
         link: Takes part in the graph.
-        topics: Topic of the colour pictures of each camera.
+        topics: Topic of the colour images of each camera.
     """
 
     def __init__(self, link: RosLink, topics: Mapping[str, str] = TOPICS) -> None:
@@ -61,8 +61,8 @@ class Watching:
         self._description = ""
         self._describing: Any = None
 
-    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
-        """See `toolhand.console.robot.Robot`. Pictures that cannot be read, or are too big, are left out."""
+    def images(self, camera: str, hear: Callable[[CameraImage], None]) -> Close:
+        """See `toolhand.console.robot.Robot`. Images that cannot be read, or are too big, are left out."""
 
         def on_image(message: Any) -> None:
             if message.height * message.width > MOST_PX:
@@ -71,7 +71,7 @@ class Watching:
                 rgb = image_to_rgb(message)
             except BadMessage:
                 return
-            hear(CameraPicture(camera, rgb, nanoseconds(message.header.stamp), time.monotonic()))
+            hear(CameraImage(camera, rgb, nanoseconds(message.header.stamp), time.monotonic()))
 
         return self._subscribe(Image, self._topics[camera], on_image)
 

@@ -57,7 +57,7 @@ BASE_LINK = "base_link"
 _GHOST = (64, 156, 255, 0.45)
 """Colour and opacity of the arm on its way; the arm itself has its own colours."""
 _TARGET = (40, 220, 110)
-"""Colour of the thing that the motion is about, sRGB."""
+"""Colour of the object that the motion is about, sRGB."""
 _SAME_POSE = 1e-3
 """Entries of two poses of the hand differ by no more where they are the same [m, -]: far more than rounding."""
 _MOVED = 1e-3

@@ -20,17 +20,17 @@ from nicegui import app as nicegui_app
 from starlette.types import ASGIApp
 
 from toolhand.console.approving import Approvals
-from toolhand.console.guarding import Guard, new_door, server_options
+from toolhand.console.console_state import ConsoleState
+from toolhand.console.guarding import Guard, new_gate, server_options
 from toolhand.console.history.shared import history_of
 from toolhand.console.history_routes import add_history_routes
-from toolhand.console.hub import Hub
+from toolhand.console.images import ImageFeeds, add_image_routes
 from toolhand.console.known_paths import KnownPaths
 from toolhand.console.login import Login
 from toolhand.console.pages.frame import PageContext, page_frame
 from toolhand.console.pages.routes import ROUTES, Route
 from toolhand.console.pages.seat import Seat
 from toolhand.console.pages.talk import add_talk_routes
-from toolhand.console.pictures import PictureFeeds, add_picture_routes
 from toolhand.console.process import ConsoleServer, handed_over, log_plainly, never_fork
 from toolhand.console.robot import Robot
 from toolhand.console.scene_routes import add_scene_routes
@@ -64,32 +64,32 @@ ANEW = (
 """What the transcript begins with where the pages before have ended by themselves."""
 
 
-def make_app(settings: ConsoleSettings, hub: Hub, seats: Seats) -> ASGIApp:
+def make_app(settings: ConsoleSettings, console_state: ConsoleState, seats: Seats) -> ASGIApp:
     """The pages as an application, without the guard before them.
 
     Args:
         settings: Settings.
-        hub: State that all pages share.
+        console_state: State that all pages share.
         seats: Who operates.
     """
 
-    approvals = Approvals(hub.robot, seats.require_operator)
+    approvals = Approvals(console_state.robot, seats.require_operator)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        looking = asyncio.create_task(_look_at_seats(hub, seats, approvals))
+        looking = asyncio.create_task(_look_at_seats(console_state, seats, approvals))
         yield
         looking.cancel()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.mount("/assets", StaticFiles(directory=ASSETS))
-    view, pictures = RobotScene(hub.robot, approvals, seats), PictureFeeds(hub.robot)
+    view, images = RobotScene(console_state.robot, approvals, seats), ImageFeeds(console_state.robot)
     add_scene_routes(app, view)
-    add_picture_routes(app, pictures, hub.robot, approvals)
-    add_talk_routes(app, hub)
+    add_image_routes(app, images, console_state.robot, approvals)
+    add_talk_routes(app, console_state)
     add_history_routes(app, history_of(settings))
     for page in ROUTES:
-        _add_page(page, lambda: PageContext(settings, hub, Seat(seats), seats, approvals, view, pictures))
+        _add_page(page, lambda: PageContext(settings, console_state, Seat(seats), seats, approvals, view, images))
     routes = list(app.routes)
     ui.run_with(
         app,
@@ -121,15 +121,15 @@ def _add_page(route: Route, context: Callable[[], PageContext]) -> None:
             build(made)
 
 
-async def _look_at_seats(hub: Hub, seats: Seats, approvals: Approvals) -> None:
+async def _look_at_seats(console_state: ConsoleState, seats: Seats, approvals: Approvals) -> None:
     """Cancel what is carried out once nobody operates any more, and listen to motions only while somebody does."""
     attended = False
     while True:
         if seats.abandoned():
-            hub.cancel(GONE)
+            console_state.cancel(GONE)
         if seats.operated is not attended:
             attended = seats.operated
-            hub.robot.attend(attended)
+            console_state.robot.attend(attended)
             approvals.attend(attended)
         await asyncio.sleep(LOOK_S)
 
@@ -150,23 +150,23 @@ def serve(
     """
     never_fork()
     log_plainly()
-    hub, seats, door = Hub(robot), Seats(), new_door()
+    console_state, seats, gate = ConsoleState(robot), Seats(), new_gate()
     if settings.anew:
-        hub.note(ANEW)
+        console_state.note(ANEW)
     try:
-        pages = SafetyRoutes(make_app(settings, hub, seats), seats, Tickets(settings.secret))
+        pages = SafetyRoutes(make_app(settings, console_state, seats), seats, Tickets(settings.secret))
         login = Login(settings.login, secure=settings.certificate is not None)
         config = uvicorn.Config(
-            Guard(pages, settings, login, settings.port, door=door, sockets=SOCKET_RULES),
+            Guard(pages, settings, login, settings.port, gate=gate, sockets=SOCKET_RULES),
             host=settings.host,
             port=settings.port,
-            **server_options(settings, door),
+            **server_options(settings, gate),
         )
         server = ConsoleServer(config, ready)
         server.end_with_input()
         server.run(sockets or None)
     finally:
-        hub.close()
+        console_state.close()
         history_of(settings).rerun.close()
 
 

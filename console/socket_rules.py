@@ -30,7 +30,7 @@ _DEEPEST = 8
 _MOST_WHOLE = 2**53 - 1
 """Largest whole number of a browser [-]."""
 _MOST_PIXELS = 32_768
-"""Widest picture of a viewer [px]: twice the widest canvas of browsers."""
+"""Widest image of a viewer [px]: twice the widest canvas of browsers."""
 _FARTHEST = 1e6
 """Largest number of a viewer's pose or view [m, rad, -]: a thousand times the distance at which it still draws."""
 

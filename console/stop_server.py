@@ -26,8 +26,8 @@ import uvicorn
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from toolhand.agent_node.web_gate import Door
-from toolhand.console.guarding import Guard, Limits, new_door, read_body, server_options
+from toolhand.agent_node.web_gate import ConnectionGate
+from toolhand.console.guarding import Guard, Limits, new_gate, read_body, server_options
 from toolhand.console.login import Login
 from toolhand.console.process import ConsoleServer, handed_over, log_plainly, never_fork
 from toolhand.console.settings import ConsoleSettings
@@ -153,7 +153,7 @@ def _answer_page(answer: StopAnswer) -> str:
 """
 
 
-def stop_app(settings: ConsoleSettings, stopper: Stopper, door: Door | None = None) -> Guard:
+def stop_app(settings: ConsoleSettings, stopper: Stopper, gate: ConnectionGate | None = None) -> Guard:
     """The application of the stop server behind its gate."""
     return Guard(
         StopRoutes(settings, stopper, Tickets(settings.secret)),
@@ -163,7 +163,7 @@ def stop_app(settings: ConsoleSettings, stopper: Stopper, door: Door | None = No
         origins=settings.origins(settings.port) | settings.origins(settings.stop_port),
         home=PAGE_PATH,
         limits=Limits(body_bytes=BODY_BYTES),
-        door=door,
+        gate=gate,
         stop_paths=frozenset({STOP_PATH}),
     )
 
@@ -178,15 +178,15 @@ def serve_stop(settings: ConsoleSettings, stopper: Stopper, sockets: list[socket
     """
     never_fork()
     log_plainly()
-    door = new_door()
+    gate = new_gate()
     config = uvicorn.Config(
-        stop_app(settings, stopper, door),
+        stop_app(settings, stopper, gate),
         host=settings.host,
         port=settings.stop_port,
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=1,
-        **server_options(settings, door),
+        **server_options(settings, gate),
     )
     server = ConsoleServer(config, lambda: print("ready", flush=True))
     server.end_with_input(_ENDING_S)

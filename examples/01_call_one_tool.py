@@ -1,6 +1,6 @@
-"""Call one tool: look at the table, find a thing by name, outline it.
+"""Call one tool: look at the table, find an object by name, outline it.
 
-A tool is called by name with JSON arguments, as a model calls it. What it returns is a `ToolResult`; pictures and
+A tool is called by name with JSON arguments, as a model calls it. What it returns is a `ToolResult`; images and
 arrays stay in the `Session` under a number (`image_index`) or a name (`$segmentation_mask`).
 
     python examples/01_call_one_tool.py

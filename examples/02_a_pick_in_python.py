@@ -1,6 +1,6 @@
-"""Pick a thing up by calling the tools yourself, as a program: look, point, outline, grasp.
+"""Pick an object up by calling the tools yourself, as a program: look, point, outline, grasp.
 
-The gripper says what it holds; whether the thing really left the table only the simulator knows.
+The gripper says what it holds; whether the object really left the table only the simulator knows.
 
     python examples/02_a_pick_in_python.py
 

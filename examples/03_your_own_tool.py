@@ -4,7 +4,7 @@
 
 You will see:
 
-    measure.distance: Measure the distance between two points of a picture.
+    measure.distance: Measure the distance between two points of an image.
     required: ['image_index', 'start', 'end']
     The points are 0.3... m apart.
     INVALID_ARGUMENT: measure.distance: argument 'end' must hold numbers between 0 and 1, got 7.
@@ -23,7 +23,7 @@ from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 
 
 class MeasuringTools:
-    """Lengths in a camera picture."""
+    """Lengths in a camera image."""
 
     suite = "measuring"
 
@@ -36,7 +36,7 @@ class MeasuringTools:
             start: Normalized [x, y] of the first point.
             end: Normalized [x, y] of the second point.
         """
-        frame = image_index.require_frame()  # PICTURE_UNUSABLE for a picture that no camera took
+        frame = image_index.require_frame()  # IMAGE_UNUSABLE for an image that no camera took
         cloud = backproject(frame.depth, frame.K).reshape(*frame.depth.shape, 3)  # (H, W, 3) [m], camera frame
         (u0, v0), (u1, v1) = pixel(start, frame.size), pixel(end, frame.size)
         metres = float(np.linalg.norm(cloud[v0, u0] - cloud[v1, u1]))

@@ -1,4 +1,4 @@
-"""Your own backend: what stands behind a port. Here a pointer that finds a thing by the colour that its words name.
+"""Your own backend: what stands behind a port. Here a pointer that finds an object by the colour that its words name.
 
 A tool asks a port, never a model: a class with the methods of `Pointer` can point for `roborefer.*` and `vlm.*`, in
 process and over ROS. Under a name, `--pointer colour` chooses it; an installed package offers it in its pyproject.toml:

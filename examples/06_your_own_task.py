@@ -6,7 +6,7 @@ This one asks a question and moves nothing; `sim/tasks/pick.py` is one in which 
 
 You will see:
 
-    How many red things are on the table? (there are 2)
+    How many red objects are on the table? (there are 2)
     {'counted': True, 'looked': True} success
     {'counted': False, 'looked': True} not 2: There are 3.
 """
@@ -28,9 +28,9 @@ from toolhand.training.env.episode import run_episode
 
 @dataclass(frozen=True)
 class CountTask:
-    """The operator asks how many things of a colour there are.
+    """The operator asks how many objects of a colour there are.
 
-    **Success**: `counted`, the answer has the number; `looked`, a picture was taken before it was given.
+    **Success**: `counted`, the answer has the number; `looked`, an image was taken before it was given.
     """
 
     colour: str
@@ -62,7 +62,7 @@ class CountTask:
 
 
 def random_count(rng: np.random.Generator) -> CountTask:
-    """What `--tasks count_red` draws: red things on a random table."""
+    """What `--tasks count_red` draws: red objects on a random table."""
     return CountTask("red", generate_scene(int(rng.integers(2**31))))
 
 

@@ -23,12 +23,12 @@ SERVER = StdioServerParameters(command=sys.executable, args=["-m", "toolhand", "
 
 
 def text_of(result: CallToolResult) -> str:
-    """What the tool says; pictures are parts of their own."""
+    """What the tool says; images are parts of their own."""
     return " ".join(part.text for part in result.content if part.type == "text")
 
 
 async def main() -> None:
-    """One conversation: pictures and $variables belong to it and stay in the server."""
+    """One conversation: images and $variables belong to it and stay in the server."""
     async with Client(SERVER) as client:
         tools = (await client.list_tools()).tools
         print(len(tools), "tools, among them", next(tool.name for tool in tools if "detect_one" in tool.name))

@@ -26,7 +26,7 @@ task = random_task(seed=2)  # a sentence, a scene, and what it means; the same s
 print(task.text)
 observation, done = environment.reset(task, seed=2), False
 while not done:
-    turn = policy.respond(observation)  # the conversation so far, pictures included
+    turn = policy.respond(observation)  # the conversation so far, images included
     observation, rewards, done = environment.step(turn)
     print(f"turn {len(environment.episode.turns)}: {len(observation)} messages, done={done}")
 print(environment.score)

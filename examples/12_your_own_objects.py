@@ -1,6 +1,6 @@
-"""Your own objects: a set of things that scenes can hold, and that no robot knows.
+"""Your own objects: a set of objects that scenes can hold, and that no robot knows.
 
-A package gives the set a name by an entry point, and scene files then hold "teachers/mallet". Here each thing is made
+A package gives the set a name by an entry point, and scene files then hold "teachers/mallet". Here each object is made
 alone, as a scene would make it.
 
     python examples/12_your_own_objects.py
@@ -35,12 +35,12 @@ OBJECTS = {
 
 
 if __name__ == "__main__":
-    for name, thing in OBJECTS.items():
+    for name, item in OBJECTS.items():
         spec = mujoco.MjSpec()
-        thing.add_geoms(spec, spec.worldbody.add_body(name=name), name, grip=1.0, weight=1.0)
+        item.add_geoms(spec, spec.worldbody.add_body(name=name), name, grip=1.0, weight=1.0)
         model = spec.compile()
-        size = " x ".join(f"{side:.3f}" for side in thing.size_m)
-        print(f"{name}: {thing.colour} {thing.kind}, {size} m, {model.body(name).mass[0]:.2f} kg, {model.ngeom} geoms")
+        size = " x ".join(f"{side:.3f}" for side in item.size_m)
+        print(f"{name}: {item.colour} {item.kind}, {size} m, {model.body(name).mass[0]:.2f} kg, {model.ngeom} geoms")
 
     # A mistake is one sentence.
     try:

@@ -4,7 +4,7 @@
 
 You will see:
 
-    the ideal camera measures ...% of the picture, the sensor ...%
+    the ideal camera measures ...% of the image, the sensor ...%
     the planner takes 1.5 times as long
 """
 
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     station = Station(generate_scene(seed=3), StationConfig(ports=PortNames(sensor="ideal")))
     frame = station.camera.capture()
     _, depth = ShortRange().measure(frame.rgb.copy(), frame.depth.copy(), np.random.default_rng(0))
-    measured = [f"{np.isfinite(picture).mean():.0%}" for picture in (frame.depth, depth)]
+    measured = [f"{np.isfinite(image).mean():.0%}" for image in (frame.depth, depth)]
     print("the ideal camera measures {} of the picture, the sensor {}".format(*measured))
 
     start, home = station.robot.park, JointGoal(station.robot.named_states["Home"])

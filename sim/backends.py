@@ -12,7 +12,7 @@ from toolhand.tool_nodes.registry import Shared
 SIM = PortNames(
     pointer="sim", detector="sim+drawings", segmenter="sim+drawings", depth="sim", reader="sim", grasps="analytic"
 )
-"""What a good network would answer, from what the simulator stores with its pictures."""
+"""What a good network would answer, from what the simulator stores with its images."""
 
 
 def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> FramePerception:

@@ -11,7 +11,7 @@ from toolhand.tool_nodes.geometry import pose
 from toolhand.tool_nodes.types import FloatArray
 
 BLUR_PX, NOISE = 0.6, 2.0
-"""Blur [px] and noise [grey levels] of the pictures, standard deviations: a rectified picture of a small sensor."""
+"""Blur [px] and noise [grey levels] of the images, standard deviations: a rectified image of a small sensor."""
 
 
 def hand_pose(world: World) -> FloatArray:
@@ -21,7 +21,7 @@ def hand_pose(world: World) -> FloatArray:
 
 
 def board_camera(station: Station, said: Arrangement, painted: PaintedBoard) -> BoardCamera:
-    """The camera of a station that is calibrated, with the board in its pictures where it is said to be.
+    """The camera of a station that is calibrated, with the board in its images where it is said to be.
 
     The board stands for itself alone: it has no weight and touches nothing.
     """

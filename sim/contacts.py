@@ -1,4 +1,4 @@
-"""What touches what in the physics, also where things sleep."""
+"""What touches what in the physics, also where objects sleep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Contacts = frozenset[tuple[str, str]]
 
 
 def touching(contacts: Contacts, name: str) -> frozenset[str]:
-    """All that touches one thing."""
+    """All that touches one object."""
     return frozenset(a if b == name else b for a, b in contacts if name in (a, b))
 
 

@@ -1,4 +1,4 @@
-"""Robot, table and things as one MuJoCo model."""
+"""Robot, table and objects as one MuJoCo model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
 
 
 def _pair(spec: mujoco.MjSpec, pads: list[mujoco.MjsGeom]) -> None:
-    """Let things whose own friction holds against the pads be as firm as the pads: it is their friction that differs.
+    """Let objects whose own friction holds against the pads be as firm as the pads: it is their friction that differs.
 
     MuJoCo takes all parameters of a contact from the geom with the higher priority, and with its default softness the
     lighter body gives way: pads sank 3 mm into a card of 20 g before they pressed on it with 15 N, and pushed it out.

@@ -1,8 +1,8 @@
 """Perception from simulator truth, with a noise and failure model: what a good network would answer.
 
 It reads the object ids stored with a frame, what they are called (the frame's own labels, or else the scene's), and the
-catalogue, nothing else of the simulator: where a thing is and how large it looks come from the frame's own depth. A
-labelled picture may show anything: what has no known place on the table gets one from where it is in the picture.
+catalogue, nothing else of the simulator: where an object is and how large it looks come from the frame's own depth. A
+labelled image may show anything: what has no known place on the table gets one from where it is in the image.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 MIN_VISIBLE_PX = 80
-"""Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""
+"""Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller images."""
 
 _LEAST_POINTS = 3
-"""Points with which a thing has an extent [-]: three span a plane."""
+"""Points with which an object has an extent [-]: three span a plane."""
 _CONFUSIONS = 1
 """Random numbers of this purpose say what is confused: without them all others stay the same."""
 
@@ -45,7 +45,7 @@ class PerceptionNoise:
     """How far perception is from the truth.
 
     Attributes:
-        miss_rate: Probability in [0, 1] that a visible object is not found in a picture.
+        miss_rate: Probability in [0, 1] that a visible object is not found in an image.
         point_jitter_px: Standard deviation of a point about the middle of its object, per axis; it stays on the
             object [px].
         mask_noise_px: Mean shift of a mask's outline, inwards or outwards, in [0, 1] [px].
@@ -75,7 +75,7 @@ class Truth:
     """What the simulator's perception knows.
 
     Attributes:
-        objects: Names of the things that the ids of a frame mean, or the words for them, in their order.
+        objects: Names of the objects that the ids of a frame mean, or the words for them, in their order.
         noise: How far it is from the truth.
     """
 
@@ -85,7 +85,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class _Found:
-    """One thing: what it may be, with probabilities and first what it is taken for, its mask (H, W) as perceived, a
+    """One object: what it may be, with probabilities and first what it is taken for, its mask (H, W) as perceived, a
     point on it, and its box where depth tells it."""
 
     items: tuple[tuple[Description, float], ...]
@@ -97,10 +97,10 @@ class _Found:
 class SimPerception(FramePerception):
     """The perception ports from the truth, blurred.
 
-    The same seed and the same picture give the same answers, in any order of calls.
+    The same seed and the same image give the same answers, in any order of calls.
 
     Args:
-        scene: Which object each id means where a frame has no labels: a scene, or the names of its things, or the
+        scene: Which object each id means where a frame has no labels: a scene, or the names of its objects, or the
             words for them, in the order of the ids.
         noise: How far to be from the truth; mild where None.
         seed: Seeds every random choice.
@@ -115,24 +115,24 @@ class SimPerception(FramePerception):
         noise: PerceptionNoise | None = None,
         seed: int = 0,
     ) -> None:
-        things = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
-        self._items = [find_asset(thing) if isinstance(thing, str) else thing for thing in things]
+        objects = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
+        self._items = [find_asset(item) if isinstance(item, str) else item for item in objects]
         self._noise = noise or PerceptionNoise()
         self._seed = seed
         self._scene = FrameCache(self._look)
 
     def views(self, frame: Frame) -> list[ObjectView]:
-        """Every object that is found in the picture."""
+        """Every object that is found in the image."""
         return list(self._scene(frame).views)
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized (x, y) of every match, best first; a phrase for free space gives one free point.
 
-        The whole name of a labelled thing means that thing, whatever else the words could mean.
+        The whole name of a labelled object means that object, whatever else the words could mean.
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words of no product and no label;
-                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; PICTURE_UNUSABLE for a frame without ids.
+                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; IMAGE_UNUSABLE for a frame without ids.
         """
         scene = self._scene(frame)
         called = self._called(frame, text)
@@ -148,7 +148,7 @@ class SimPerception(FramePerception):
         return called or candidates_by_words(frame, text, self._scene(frame))
 
     def _called(self, frame: Frame, text: str) -> list[ObjectView]:
-        """The things of a labelled frame whose whole name the text is."""
+        """The objects of a labelled frame whose whole name the text is."""
         views = self._scene(frame).views if frame.labels else ()
         return [view for view in views if _words(view.name) == _words(text)]
 
@@ -156,15 +156,15 @@ class SimPerception(FramePerception):
         """Masks of the objects under the points, the one under most of them first.
 
         Raises:
-            ToolError: EMPTY_MASK where there is no object; PICTURE_UNUSABLE for a frame without ids.
+            ToolError: EMPTY_MASK where there is no object; IMAGE_UNUSABLE for a frame without ids.
         """
         scene = self._scene(frame)
         return masks_at(frame, points, scene.masks, [self._iou(mask) for mask in scene.masks])
 
     def masks(self, frame: Frame) -> list[Segmentation]:
-        """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE without ids."""
+        """Masks of all objects that are found, best first. Raises ToolError IMAGE_UNUSABLE without ids."""
         found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
-        return sorted(found, key=lambda thing: -thing.score)
+        return sorted(found, key=lambda item: -item.score)
 
     def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The frame's depth (H, W) with noise and small holes filled [m], and fx [px]."""
@@ -177,7 +177,7 @@ class SimPerception(FramePerception):
         return expected_iou(mask, self._noise.mask_noise_px)
 
     def _rng(self, frame: Frame, index: int, *purpose: int) -> np.random.Generator:
-        """Random numbers for one object of one picture, whatever else is asked before."""
+        """Random numbers for one object of one image, whatever else is asked before."""
         stamp = max(round(frame.stamp * 1e6), 0)
         return np.random.default_rng((self._seed, stamp, len(frame.camera), index + 1, *purpose))
 
@@ -194,12 +194,12 @@ class SimPerception(FramePerception):
     def _look(self, frame: Frame) -> ReadScene:
         if frame.ids is None:
             raise ToolError(
-                ErrorCode.PICTURE_UNUSABLE,
+                ErrorCode.IMAGE_UNUSABLE,
                 "The simulator's perception needs a picture from the simulated camera, and this one has no object ids.",
                 "Use the perception backend 'pixels' for other pictures.",
             )
         named = self._labelled(frame)
-        # A labelled picture may have no depth at all, as drawings have none.
+        # A labelled image may have no depth at all, as drawings have none.
         surface = find_surface(frame) if frame.labels is None or np.isfinite(frame.depth).any() else None
         least = MIN_VISIBLE_PX * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2
         counts = np.bincount(frame.ids.ravel() + 1, minlength=len(named) + 1)[1:]
@@ -222,10 +222,10 @@ class SimPerception(FramePerception):
             point = self._point(mask, rng)
             extents = measure(points, 0.0, frame.T_base_camera[:3, 3]) if measured else None
             found.append(_Found(known, mask, point, extents))
-        return ReadScene(tuple(_readings(found, surface)), tuple(thing.mask for thing in found))
+        return ReadScene(tuple(_readings(found, surface)), tuple(item.mask for item in found))
 
     def _labelled(self, frame: Frame) -> Sequence[Description | str]:
-        """What the ids of the frame mean: things of the scene, or of a labelled frame names of others."""
+        """What the ids of the frame mean: objects of the scene, or of a labelled frame names of others."""
         if frame.labels is None:
             return self._items
         catalogue = load_catalogue()
@@ -260,7 +260,7 @@ class SimPerception(FramePerception):
 
 
 def _shown(surface: Surface, mask: BoolArray) -> BoolArray:
-    """Pixels (H, W) of the thing that a mask (H, W) is of, of which its extent and its foot are measured."""
+    """Pixels (H, W) of the object that a mask (H, W) is of, of which its extent and its foot are measured."""
     solid = solid_pixels(surface, mask)
     if np.count_nonzero(solid) < _LEAST_POINTS:
         # A ruler or a card stands out of the table by less than noise does: its mask says what it is.
@@ -270,16 +270,14 @@ def _shown(surface: Surface, mask: BoolArray) -> BoolArray:
 
 
 def _readings(found: Sequence[_Found], surface: Surface | None) -> Iterator[tuple[ReadView, ...]]:
-    measured = [thing.extents for thing in found if thing.extents is not None]
+    measured = [item.extents for item in found if item.extents is not None]
     k = 0
-    for thing in found:
-        if surface is None or thing.extents is None:
-            yield tuple(ReadView(_flat_view(item, thing.point, thing.mask), sure) for item, sure in thing.items)
+    for obj in found:
+        if surface is None or obj.extents is None:
+            yield tuple(ReadView(_flat_view(item, obj.point, obj.mask), sure) for item, sure in obj.items)
             continue
-        support = _support(k, _lowest(surface, thing.mask), measured)
-        yield tuple(
-            ReadView(_view(item, thing.point, thing.extents, surface, support), sure) for item, sure in thing.items
-        )
+        support = _support(k, _lowest(surface, obj.mask), measured)
+        yield tuple(ReadView(_view(item, obj.point, obj.extents, surface, support), sure) for item, sure in obj.items)
         k += 1
 
 
@@ -289,7 +287,7 @@ def _lowest(surface: Surface, mask: BoolArray) -> float:
 
 
 def _support(k: int, lowest: float, extents: Sequence[Extents]) -> float:
-    """Height of what thing k stands on: the table, or the top of another thing under its middle [m]."""
+    """Height of what object k stands on: the table, or the top of another object under its middle [m]."""
     tops = [0.0]
     for j, other in enumerate(extents):
         if j == k or len(other.outline) < 3:
@@ -325,7 +323,7 @@ def _flat_view(item: Description, point: tuple[float, float], mask: BoolArray) -
 
 
 def _describe(label: str, pixels: NDArray[np.uint8]) -> Description:
-    """What can be said of a thing that is in no catalogue: its name, the head noun, and the colour that it shows."""
+    """What can be said of an object that is in no catalogue: its name, the head noun, and the colour that it shows."""
     words: list[str] = [*words_only(tokenize(label))]
     head = words[words.index("of", 1) - 1 :] if "of" in words[1:-1] else words[-1:]
     colours = main_colours(pixels)

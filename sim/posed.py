@@ -15,10 +15,10 @@ from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.types import FloatArray
 
 TOUCH_M = 5e-4
-"""Things, and a thing and the table, touch where less than this is between them [m]: other simulators leave a gap, and
-round poses to single precision; the camera and the judge's margins are ten times as coarse."""
+"""Objects, and an object and the table, touch where less than this is between them [m]: other simulators leave a gap,
+and round poses to single precision; the camera and the judge's margins are ten times as coarse."""
 HAND_TOUCH_M = 2e-3
-"""The same for a thing and the robot [m]: of the gripper only the driven joint is measured, which leaves a millimetre
+"""The same for an object and the robot [m]: of the gripper only the driven joint is measured, which leaves a millimetre
 for the fingers."""
 
 
@@ -30,7 +30,7 @@ class PosedWorld:
         robot: Which robot.
 
     Attributes:
-        twin: A world of the same scene and robot, for its model and for pictures.
+        twin: A world of the same scene and robot, for its model and for images.
     """
 
     def __init__(self, scene: Scene, robot: RobotModel) -> None:
@@ -45,7 +45,7 @@ class PosedWorld:
         """(nq,) generalised positions.
 
         Args:
-            objects: Pose of each thing by its id, (7,): position in the base frame [m] and quaternion wxyz.
+            objects: Pose of each object by its id, (7,): position in the base frame [m] and quaternion wxyz.
             joints: Measured joints by their names [rad]; joints that mimic another one follow it where not measured.
         """
         model, qpos = self.twin.model, self._start.copy()
@@ -71,7 +71,7 @@ class PosedWorld:
         for distance, geoms in zip(contact.dist, contact.geom, strict=True):
             first, second = sorted(self._names[self._model.geom_bodyid[geoms]].tolist())
             hand = first in robot or second in robot
-            things = {first, second} - {*robot, "table"}
-            if things and first != second and distance <= (HAND_TOUCH_M if hand else TOUCH_M):
+            objects = {first, second} - {*robot, "table"}
+            if objects and first != second and distance <= (HAND_TOUCH_M if hand else TOUCH_M):
                 found.add((first, second))
         return frozenset(found)

@@ -97,7 +97,7 @@ class SimNode(Node):
             self._driver.observe(world)
             if self._driver_services is not None:
                 self._driver_services.show_fault()
-            self._truth_server.observe(world)  # first: a picture of a new world must not come before its labels
+            self._truth_server.observe(world)  # first: an image of a new world must not come before its labels
             self._state_publisher.publish(world, offset, at_once)
             self._trajectory_controller.show_feedback(world, offset)
             self._gripper_controller.show_feedback(world, offset)

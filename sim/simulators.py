@@ -20,9 +20,9 @@ class Simulator:
 
     Attributes:
         services: Namespace of its services, with no slash at the end.
-        entities: Prefix of the name of a thing's entity, before the thing's id.
-        filter: Regular expression of `EntityFilters` that leaves the things of a scene and little else.
-        takes_scenes: True where it loads the YAML of a scene; things are spawned one by one elsewhere.
+        entities: Prefix of the name of an object's entity, before the object's id.
+        filter: Regular expression of `EntityFilters` that leaves the objects of a scene and little else.
+        takes_scenes: True where it loads the YAML of a scene; objects are spawned one by one elsewhere.
         answers_early: True where it answers a reset before it has begun.
     """
 

@@ -37,11 +37,11 @@ from toolhand.tool_nodes.tools.spacetools.robot import robot_tools
 from toolhand.tool_nodes.tools.suites import Backends, make_toolbox
 from toolhand.tool_nodes.types import Frame
 
-PICTURES_KEPT = 16
-"""Latest pictures of a camera without ids that can still be judged; more than an episode takes."""
+IMAGES_KEPT = 16
+"""Latest images of a camera without ids that can still be judged; more than an episode takes."""
 
 SIDES_PX = (64, 4096)
-"""A picture's width and height lie between these [px]."""
+"""An image's width and height lie between these [px]."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class StationConfig:
         suites: Names of the suites of tools that are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
         robot: Which robot: a name or a folder, see `toolhand.tool_nodes.motion.robot_model.find_robot`.
-        image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
+        image_size: (width, height) of the images of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
         timestep: One of `toolhand.sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
         sleep: Bodies at rest are not computed, see `toolhand.sim.world.World`: episodes take half as long.
         objects: Folders that are object sets beside the installed ones, see `toolhand.sim.objects.chosen.choose_sets`;
             those in use where empty.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a seed below 0 and for pictures of another size.
+        ToolError: INVALID_ARGUMENT for a seed below 0 and for images of another size.
     """
 
     perception: str = DEFAULT_PRESET
@@ -110,7 +110,7 @@ class StationState:
 
 
 class _Hand:
-    """Who knows what is held; its pictures are the same object's, which must not keep it."""
+    """Who knows what is held; its images are the same object's, which must not keep it."""
 
     manipulator: Callable[[], Manipulator | None] = staticmethod(lambda: None)
 
@@ -120,7 +120,7 @@ class CameraWithoutIds:
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
-        self._taken: deque[tuple[Frame, Frame]] = deque(maxlen=PICTURES_KEPT)
+        self._taken: deque[tuple[Frame, Frame]] = deque(maxlen=IMAGES_KEPT)
 
     def capture(self) -> Frame:
         """See ports.Camera."""
@@ -130,7 +130,7 @@ class CameraWithoutIds:
         return self._taken[-1][1]
 
     def with_ids(self, frame: Frame) -> Frame:
-        """The same picture with its ids and all depth, for a judge; as it is where it is none of the last ones."""
+        """The same image with its ids and all depth, for a judge; as it is where it is none of the last ones."""
         return next((whole for whole, shown in self._taken if shown.rgb is frame.rgb), frame)
 
 
@@ -241,13 +241,13 @@ class Station:
     # -- moments -----------------------------------------------------------------------------------
 
     def reset(self, seed: int, scene: Scene | None = None) -> None:
-        """Be as a new station, to the last bit of every message, picture and position; a stop is released.
+        """Be as a new station, to the last bit of every message, image and position; a stop is released.
 
         What a conversation has of it (`toolbox`, `arm`, `camera`) is to be asked for again.
 
         Args:
             seed: Seed, see StationConfig.
-            scene: Scene on the table; the same things where None, which takes some milliseconds.
+            scene: Scene on the table; the same objects where None, which takes some milliseconds.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a seed below 0.
@@ -316,14 +316,14 @@ class Station:
         return found
 
     def object_ids_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
-        """What points of a picture truly lie on, for a judge alone: no tool and no policy may ask.
+        """What points of an image truly lie on, for a judge alone: no tool and no policy may ask.
 
         Args:
-            frame: Picture of one of the station's cameras, as the tools have it.
+            frame: Image of one of the station's cameras, as the tools have it.
             points: Normalized (x, y), from the top left.
 
         Returns:
-            For each point the id of a thing of the scene, or ""; None for a picture that it knows nothing of.
+            For each point the id of an object of the scene, or ""; None for an image that it knows nothing of.
         """
         for camera in (self.camera, self.wrist_camera):
             if isinstance(camera, CameraWithoutIds):
@@ -361,7 +361,7 @@ class Station:
         return make_toolbox(backends, config.suites if suites is None else suites)
 
     def scene_camera(self, size: tuple[int, int] | None = None) -> CameraModel:
-        """Calibration and true pose of the scene camera for pictures (width, height) [px], the station's where None."""
+        """Calibration and true pose of the scene camera for images (width, height) [px], the station's where None."""
         return jittered(scene_camera(size or self.config.image_size), self.scene)
 
     def make_camera(self, model: CameraModel) -> Camera:

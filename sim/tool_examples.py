@@ -1,4 +1,4 @@
-"""The example calls of tools, run on their pictures: for the page of tools and for tests."""
+"""The example calls of tools, run on their images: for the page of tools and for tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, To
 from toolhand.tool_nodes.types import Frame
 
 TABLE = "table"
-"""The picture of the example scene."""
+"""The image of the example scene."""
 
 DRAWN: Mapping[str, Callable[[int], Frame]] = {
     "street": samples.street,
@@ -24,7 +24,7 @@ DRAWN: Mapping[str, Callable[[int], Frame]] = {
     "ruled_table": samples.table,
     "shapes": samples.shapes,
 }
-"""Pictures without depth, from a seed, by name."""
+"""Images without depth, from a seed, by name."""
 
 
 @cache
@@ -39,16 +39,16 @@ def example_of(spec: ToolSpec) -> Example:
     return spec.example
 
 
-def example_picture(name: str, camera: Camera) -> SessionImage:
-    """A picture by name, as an object that no cache has seen."""
+def example_image(name: str, camera: Camera) -> SessionImage:
+    """An image by name, as an object that no cache has seen."""
     frame = _drawn(name) if name in DRAWN else camera.capture()
     frame = replace(frame, rgb=frame.rgb.copy(), depth=frame.depth.copy())
     return SessionImage(frame.rgb, frame)
 
 
-def set_up(example: Example, picture: SessionImage, toolbox: Toolbox) -> Session:
-    """A conversation with a picture, after the calls that an example needs. Raises ToolError if one of them fails."""
-    session = Session(images=[picture])
+def set_up(example: Example, image: SessionImage, toolbox: Toolbox) -> Session:
+    """A conversation with an image, after the calls that an example needs. Raises ToolError if one of them fails."""
+    session = Session(images=[image])
     for name in example.before:
         error = toolbox.call(name, example_of(toolbox.find(name)).arguments, session).result.error
         if error is not None:
@@ -63,5 +63,5 @@ def run_example(name: str, toolbox: Toolbox, camera: Camera) -> tuple[CallRecord
         ToolError: UNKNOWN_TOOL for no tool, or one that has no example; that of a call before which failed.
     """
     example = example_of(toolbox.find(name))
-    session = set_up(example, example_picture(example.picture, camera), toolbox)
+    session = set_up(example, example_image(example.image, camera), toolbox)
     return toolbox.call(name, example.arguments, session), session

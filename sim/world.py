@@ -27,7 +27,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import FloatArray
 
 SETTLE_S = 0.4
-"""Time in which things that were put down come to rest before an episode begins [s]."""
+"""Time in which objects that were put down come to rest before an episode begins [s]."""
 
 # MuJoCo would append its warnings to a file in the current folder; `World.step` reports them instead.
 mujoco.set_mju_user_warning(lambda text: None)
@@ -44,7 +44,7 @@ _SQUEEZE = 0.2
 and 0.06 (Jaco2) [-]; a round figure."""
 
 _RESTS = 0.1
-"""Share of its weight with which a thing presses down that rests on another one [-]: what stands beside one and leans
+"""Share of its weight with which an object presses down that rests on another one [-]: what stands beside one and leans
 against it presses with less; a round figure."""
 _NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
 """MuJoCo's counters of warnings without any."""
@@ -137,7 +137,7 @@ class World:
         self._start = scene, copy.copy(self.data), self._next_log
 
     def _compile(self, scene: Scene) -> None:
-        """A fresh model and state, and where in them things are."""
+        """A fresh model and state, and where in them objects are."""
         self.model = build_model(scene, self.robot)
         if self._timestep is not None:
             self.model.opt.timestep = self._timestep

@@ -32,7 +32,7 @@ pytest_plugins = ("tests.tiers",)
 
 @pytest.fixture(scope="module", autouse=True)
 def memory_is_given_back() -> Iterator[None]:
-    """Worlds and pictures are tens of MB, which neither Python's collector counts nor glibc returns by itself."""
+    """Worlds and images are tens of MB, which neither Python's collector counts nor glibc returns by itself."""
     yield
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -6,9 +6,9 @@ HELD = GraspRecord(
     "main",
     "packed",
     0,
-    thing="s/a",
+    object="s/a",
     family="mug",
-    things=3,
+    objects=3,
     mask_iou=0.9,
     mask_score=0.85,
     grasp_score=0.75,
@@ -21,4 +21,4 @@ HELD = GraspRecord(
     robot_s=6.0,
     removed=1,
 )
-"""A thing that was asked for, segmented well, grasped and held, as the tools said."""
+"""An object that was asked for, segmented well, grasped and held, as the tools said."""

@@ -25,7 +25,7 @@ KINEMATICS = Kinematics()
 
 
 def _over_the_table() -> FloatArray:
-    q = KINEMATICS.descend(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.4)), PARK, 60)
+    q = KINEMATICS.solve_ik(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.4)), PARK, 60)
     assert q is not None
     return q
 
@@ -103,7 +103,7 @@ def line(offset: tuple[float, float, float], turn: float = 0.0) -> Trajectory:
     for share in np.linspace(0.0, 1.0, 20)[1:]:
         target = T.copy()
         target[:3, 3] += share * np.array(offset)
-        q = KINEMATICS.descend(target, path[-1], 60)
+        q = KINEMATICS.solve_ik(target, path[-1], 60)
         assert q is not None
         path.append(q)
     q = np.array(path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_PICTURE = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
-CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *_PICTURE]
+_IMAGE = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *_IMAGE]
 """Qwen's control tokens."""
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% elif m.content %}"
@@ -47,11 +47,11 @@ def byte_tokenizer(
     )
 
 
-def picture_ids(tokenizer: Any) -> dict[str, int]:
-    """Numbers of the tokens that stand for pictures and around them, as Qwen's configurations name them."""
+def image_ids(tokenizer: Any) -> dict[str, int]:
+    """Numbers of the tokens that stand for images and around them, as Qwen's configurations name them."""
     names = ("vision_start", "vision_end", "image", "video")
     return {
-        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token) for name, token in zip(names, _PICTURE, strict=True)
+        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token) for name, token in zip(names, _IMAGE, strict=True)
     }
 
 
@@ -102,7 +102,7 @@ def random_qwen(
     sees = {"depth": 1, "hidden_size": 16, "intermediate_size": 24, "num_heads": 2, "out_hidden_size": 32}
     settings: dict[str, Any] = {
         "text_config": text_settings(tokenizer, rope_parameters=rope(1, 1, 2)) | text,
-        **picture_ids(tokenizer),
+        **image_ids(tokenizer),
         **more,
     }
     if kind == "qwen2_5_vl":
@@ -131,7 +131,7 @@ def spread_weights(model: Any, spread: float) -> None:
 
 
 def image_processor(kind: str, most_pixels: int = 12544) -> Any:
-    """What cuts pictures for a model of `random_qwen`: of at most so many pixels."""
+    """What cuts images for a model of `random_qwen`: of at most so many pixels."""
     import transformers
 
     patch = 14 if kind == "qwen2_5_vl" else 16

@@ -1,4 +1,4 @@
-"""Stations for tests that do not depend on the size of pictures or the time step, and those that are made only once."""
+"""Stations for tests that do not depend on the size of images or the time step, and those that are made only once."""
 
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ objects:
   - {name: toy block, position: [0.45, 0.0]}
   - {name: red box, position: [0.50, -0.15]}
 """)
-"""Two things with room about each."""
+"""Two objects with room about each."""
 
 
 @lru_cache(maxsize=2)

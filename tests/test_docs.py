@@ -204,7 +204,7 @@ def sentences() -> list[tuple[str, str, str]]:
     found = []
     for page in PAGES:
         if page.name == "objects.md":
-            continue  # its things come in a package, with which tests/extensions/test_objects.py says the sentence
+            continue  # its objects come in a package, with which tests/extensions/test_objects.py says the sentence
         graph = "example"
         for line in page.read_text(encoding="utf-8").splitlines():
             scene = SCENE.search(line)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolhand.tool_nodes import registry
-from toolhand.tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes
+from toolhand.tool_nodes.perception.prompts import BY_IMAGE, WordsToBoxes
 from toolhand.tool_nodes.port_names import PERCEPTION_PORTS, PortNames
 from toolhand.tool_nodes.ports import (
     BoxFitter,
@@ -38,7 +38,7 @@ class Ports:
 
     @property
     def over_truth(self) -> Iterator[Perceiving]:
-        """The backends that need what only the simulator stores with a picture."""
+        """The backends that need what only the simulator stores with an image."""
         return (backend for backend in vars(self).values() if getattr(backend, "reads_truth", False))
 
 
@@ -47,7 +47,7 @@ def make_ports(preset: str, chosen: PortNames | None = None, setting: Setting | 
 
     Args:
         preset: A name of the group `toolhand.perception`.
-        chosen: Names beside it. "NAME+OTHER" has pictures that show no camera frame with depth looked at by the other.
+        chosen: Names beside it. "NAME+OTHER" has images that show no camera frame with depth looked at by the other.
         setting: Seeds, robot and shared objects that backends may ask for.
 
     Raises:
@@ -75,7 +75,7 @@ def make_port(port: str, named: PortNames, setting: Setting) -> Any:
     made = [registry.make(port, part, setting) for part in named.parts(port)]
     backend = made[0]
     if len(made) > 1:
-        backend = BY_PICTURE[port](*made)
+        backend = BY_IMAGE[port](*made)
     if port == "segmenter" and TextPrompt not in backend.takes:
         backend = WordsToBoxes(backend, make_port("detector", named, setting))
     return backend

@@ -1,4 +1,4 @@
-"""What every camera's pictures need, whatever they come from: topics, a library, a recording or a folder."""
+"""What every camera's images need, whatever they come from: topics, a library, a recording or a folder."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 SHORTEST, LONGEST = 0.1, 100.0
-"""Focal lengths in shares of the picture's longer side: 157 degrees of view, which is a fisheye's, and half a degree, a
+"""Focal lengths in shares of the image's longer side: 157 degrees of view, which is a fisheye's, and half a degree, a
 telescope's."""
 
 SKEWED = 1e-6
 """Skew and other entries of K that must be 0 may be so great in shares of the focal length: rounding."""
 
 FURTHEST_M = 100.0
-"""No depth camera sees half of a picture beyond this [m]: a ZED sees 40 m. In millimetres every picture is like that
-whose things are more than 10 cm away."""
+"""No depth camera sees half of an image beyond this [m]: a ZED sees 40 m. In millimetres every image is like that
+whose objects are more than 10 cm away."""
 
 _NEVER_M = 1e5
 """No distance [m]: some drivers fill in the greatest float32 where there is no reading."""
@@ -29,7 +29,7 @@ _NO_READING = 65535
 """What some drivers send in 16 bits where there is no reading; others send 0."""
 
 BLACK = 4
-"""A picture without any value above this, of 255, is black."""
+"""An image without any value above this, of 255, is black."""
 
 
 class BadMessage(ValueError):
@@ -46,7 +46,7 @@ def known_depth(raw: NDArray[Any], units: float, what: str, instead: str) -> NDA
     Args:
         raw: Numbers (H, W); 0, NaN, infinities and, of 16 bits, 65535 are no readings.
         units: How many of them a metre has, greater than 0.
-        what: Name of the picture inside a sentence.
+        what: Name of the image inside a sentence.
         instead: Advice where they cannot be metres.
 
     Raises:
@@ -69,7 +69,7 @@ def require_metres(distances: NDArray[np.float32], what: str, instead: str) -> N
 
 
 def require_pinhole(name: str, M: FloatArray, size: tuple[int, int]) -> None:
-    """Raise BadMessage unless a camera with pictures of (width, height) can have the matrix M (3, 3), called `name`."""
+    """Raise BadMessage unless a camera with images of (width, height) can have the matrix M (3, 3), called `name`."""
     must = f"row by row it must be fx, 0, cx, 0, fy, cy, 0, 0, 1, in pixels of {size[0]}x{size[1]}"
     fx, fy, cx, cy = M[0, 0], M[1, 1], M[0, 2], M[1, 2]
     if not np.isfinite(M).all():
@@ -89,7 +89,7 @@ def require_pinhole(name: str, M: FloatArray, size: tuple[int, int]) -> None:
         )
     if not 0.5 <= fx / fy <= 2.0:
         raise BadMessage(f"{name} has focal lengths of {fx:g} and {fy:g} px, too different: {must}.")
-    # Pixel 0 reaches from -0.5 to 0.5: the middle of a picture one pixel wide is at 0, and no wider one's is.
+    # Pixel 0 reaches from -0.5 to 0.5: the middle of an image one pixel wide is at 0, and no wider one's is.
     if any(abs(c - (side - 1) / 2.0) > 0.499 * side for c, side in zip((cx, cy), size, strict=True)):
         raise BadMessage(
             f"{name} has its principal point at ({cx:g}, {cy:g}), outside the picture of "
@@ -97,18 +97,18 @@ def require_pinhole(name: str, M: FloatArray, size: tuple[int, int]) -> None:
         )
 
 
-def require_usable(frame: Frame, picture: str, depth: str) -> None:
-    """Raise ToolError UNAVAILABLE where the picture is black or taken from nowhere, NO_DEPTH where no pixel has depth.
+def require_usable(frame: Frame, image: str, depth: str) -> None:
+    """Raise ToolError UNAVAILABLE where the image is black or taken from nowhere, NO_DEPTH where no pixel has depth.
 
     Args:
         frame: A new frame.
-        picture: Name of the picture at the beginning of a sentence, e.g. "The ZED's picture".
+        image: Name of the image at the beginning of a sentence, e.g. "The ZED's picture".
         depth: Name of the depth image inside a sentence.
     """
     if int(frame.rgb.max()) <= BLACK:
-        raise unavailable(f"{picture} is black.", "Is the lens covered, or the light off?")
+        raise unavailable(f"{image} is black.", "Is the lens covered, or the light off?")
     if (away_m := float(np.linalg.norm(frame.T_base_camera[:3, 3]))) > FURTHEST_M:
-        raise unavailable(f"{picture} was taken {away_m:g} m from the robot's base.", "Is its pose in metres?")
+        raise unavailable(f"{image} was taken {away_m:g} m from the robot's base.", "Is its pose in metres?")
     if not (frame.depth > 0.0).any():
         raise ToolError(ErrorCode.NO_DEPTH, f"No pixel of {depth} has depth.", "Check the depth camera.")
 

@@ -1,7 +1,7 @@
-"""The product list: what a robot knows of things, what they are called and what they are expected to look like.
+"""The product list: what a robot knows of objects, what they are called and what they are expected to look like.
 
 Perception recognises by it. It says nothing about what is there: a scene can hold what it does not list, and it may
-list what no scene holds; what the simulator's things are like is `sim/objects/`.
+list what no scene holds; what the simulator's objects are like is `sim/objects/`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rgb = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What people say of a thing.
+    """What people say of an object.
 
     Attributes:
         name: Name, lower case, e.g. "coconut water".
@@ -40,7 +40,7 @@ class Description:
         synonyms: Other names people use for it.
         categories: General classes that it belongs to, e.g. ("drink", "juice").
         attributes: Adjectives that apply, e.g. ("tall", "plastic").
-        container: True if things can be put in it.
+        container: True if objects can be put in it.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Description:
     container: bool = False
 
     def seen(self, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray) -> ObjectView:
-        """The thing as perception reports it; arguments as those of `ObjectView`."""
+        """The object as perception reports it; arguments as those of `ObjectView`."""
         return ObjectView(
             name=self.name,
             kind=self.kind,

@@ -1,4 +1,4 @@
-"""Overlays on pictures, in the style of the SpaceTools appendix B.5. All functions return new arrays."""
+"""Overlays on images, in the style of the SpaceTools appendix B.5. All functions return new arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw_points(rgb: RGB, points: Sequence[tuple[float, float]], radius: int = 6
 
 
 def draw_numbers(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
-    """The numbers 1, 2, ... beside normalized (x, y) points, white on dark, inside the picture."""
+    """The numbers 1, 2, ... beside normalized (x, y) points, white on dark, inside the image."""
     image = Image.fromarray(rgb)
     draw = ImageDraw.Draw(image)
     height, width = rgb.shape[:2]
@@ -94,10 +94,10 @@ def colourize_depth(depth: NDArray[np.float32], bar: bool = True) -> RGB:
         part = (scaled - index)[..., None]
         return (_STOPS[index] * (1 - part) + _STOPS[index + 1] * part).astype(np.uint8)
 
-    picture = paint(np.where(known, depth, low))
-    picture[~known] = 0
+    shown = paint(np.where(known, depth, low))
+    shown[~known] = 0
     if not bar:
-        return picture
+        return shown
     height = depth.shape[0]
     panel = np.full((height, 90, 3), 255, np.uint8)
     top, bottom = height // 8, height - height // 8
@@ -110,4 +110,4 @@ def colourize_depth(depth: NDArray[np.float32], bar: bool = True) -> RGB:
         draw.text(
             (38, top + (bottom - top) * k // 4 - 5), f"{low + (high - low) * k / 4:.2f}", fill=(0, 0, 0), font=font
         )
-    return np.concatenate([picture, np.asarray(image)], axis=1)
+    return np.concatenate([shown, np.asarray(image)], axis=1)

@@ -23,7 +23,7 @@ below what an arm can resolve."""
 ROUNDED = 1e-3
 """Largest deviation from rigid of poses that others have made, perhaps in float32, which comes within 1e-6 [-]."""
 _FEW = 3000
-"""Coordinates up to which a matrix product transforms points faster than sums by axis [-]. For a picture's cloud the
+"""Coordinates up to which a matrix product transforms points faster than sums by axis [-]. For an image's cloud the
 sums take 1.5 ms of processor time, the product 2 ms, or 6 ms where BLAS has its threads wait for one another."""
 
 
@@ -172,7 +172,7 @@ def look_at(position: ArrayLike, target: ArrayLike) -> FloatArray:
     forward = forward / distance
     up = np.array([0.0, 0.0, 1.0])
     if abs(forward @ up) > 1.0 - 1e-9:
-        # Straight up or down has no upright; the base's x axis is then the top of the picture.
+        # Straight up or down has no upright; the base's x axis is then the top of the image.
         up = np.array([1.0, 0.0, 0.0])
     right = np.cross(forward, up)
     right /= np.linalg.norm(right)
@@ -180,7 +180,7 @@ def look_at(position: ArrayLike, target: ArrayLike) -> FloatArray:
 
 
 def intrinsics(focal_px: float, width: int, height: int) -> FloatArray:
-    """K (3, 3) of a pinhole camera whose optical axis passes through the middle of the picture.
+    """K (3, 3) of a pinhole camera whose optical axis passes through the middle of the image.
 
     Pixel (u, v) means the centre of the pixel, so the middle is ((width - 1) / 2, (height - 1) / 2).
     """
@@ -188,15 +188,15 @@ def intrinsics(focal_px: float, width: int, height: int) -> FloatArray:
 
 
 def principal_point(cloud: NDArray[np.floating], size: tuple[int, int], focal_px: float) -> tuple[float, float]:
-    """Where the optical axis meets the picture that a cloud was made from; for a crop it may lie outside.
+    """Where the optical axis meets the image that a cloud was made from; for a crop it may lie outside.
 
     Args:
         cloud: (H*W, 3) points in the camera frame [m], row-major, NaN where unknown.
-        size: (width, height) of the picture [px].
+        size: (width, height) of the image [px].
         focal_px: Focal length [px].
 
     Returns:
-        (cx, cy) [px]; the middle of the picture where the cloud knows no point.
+        (cx, cy) [px]; the middle of the image where the cloud knows no point.
     """
     width, height = size
     for step in (max(len(cloud) // 2003, 1), 1):  # a few points will do; where none of them is known, all are looked at
@@ -212,7 +212,7 @@ def principal_point(cloud: NDArray[np.floating], size: tuple[int, int], focal_px
 
 
 def backproject(depth: NDArray[np.float32], K: FloatArray) -> NDArray[np.float32]:
-    """The cloud (H*W, 3) [m] in the camera frame of a depth picture (H, W) [m], row-major; NaN stays NaN."""
+    """The cloud (H*W, 3) [m] in the camera frame of a depth image (H, W) [m], row-major; NaN stays NaN."""
     height, width = depth.shape
     x = ((np.arange(width) - K[0, 2]) / K[0, 0]).astype(np.float32)
     y = ((np.arange(height) - K[1, 2]) / K[1, 1]).astype(np.float32)
@@ -233,7 +233,7 @@ def project(points: ArrayLike, K: FloatArray) -> FloatArray:
 
 
 def pixel(point_normalized: ArrayLike, size: tuple[int, int]) -> tuple[int, int]:
-    """Pixel (u, v) of a normalized image point (x, y) in [0, 1] for a picture of size (width, height).
+    """Pixel (u, v) of a normalized image point (x, y) in [0, 1] for an image of size (width, height).
 
     Raises:
         ToolError: INVALID_ARGUMENT when the point is not two numbers in [0, 1].

@@ -13,14 +13,14 @@ class PortNames:
     """Which backend stands behind a port; where the name is left out, the one that --perception names.
 
     Attributes:
-        pointer: Backend that points at things by words.
-        detector: Backend that frames things by words.
-        segmenter: Backend that outlines things by points, boxes and words.
+        pointer: Backend that points at objects by words.
+        detector: Backend that frames objects by words.
+        segmenter: Backend that outlines objects by points, boxes and words.
         depth: Backend that estimates depth.
         reader: Backend that reads text.
         grasps: Backend that proposes grasps.
         second_pointer: Backend that the tools vlm.* ask; the pointer where neither it nor the preset's is named.
-        boxes: Backend that puts 3D boxes around things; standing where it is left out.
+        boxes: Backend that puts 3D boxes around objects; standing where it is left out.
         planner: Backend that plans motions; embedded where it is left out.
         sensor: Sensor model of the simulated cameras, or SCENE+WRIST; stereo where it is left out.
     """
@@ -61,12 +61,12 @@ class PortNames:
                 registry.find(port, part)
 
     def require_no_robot(self) -> None:
-        """Refuse names that recorded pictures have no use for. Raises ToolError INVALID_ARGUMENT."""
+        """Refuse names that recorded images have no use for. Raises ToolError INVALID_ARGUMENT."""
         if wrong := [port for port in OF_THE_ROBOT if port in self.chosen]:
             raise invalid(f"Recorded pictures and the mock robot have no {wrong[0]}: leave it out.")
 
     def parts(self, port: str) -> list[str]:
-        """The backend that a port names, and the one for pictures without depth, or for the wrist camera, of two.
+        """The backend that a port names, and the one for images without depth, or for the wrist camera, of two.
 
         Raises:
             ToolError: INVALID_ARGUMENT for too many.
@@ -87,7 +87,7 @@ def require_sensor(names: str) -> None:
 
 
 SHARED = ("pointer", "detector", "segmenter", "depth", "second_pointer")
-"""Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
+"""Ports whose images with depth may be one backend's, and all others another's: NAME+OTHER."""
 
 SERVED_PRESET = "served"
 """What stands behind the ports where all is asked of a service, see `toolhand.tool_nodes.serve.ports`."""
@@ -112,7 +112,7 @@ PORTS = tuple(entry.name for entry in fields(PortNames))
 """Every port that has a name of its own."""
 
 OF_THE_ROBOT = ("planner", "sensor")
-"""Ports that only a robot which moves, or its simulation, has: recorded pictures have neither."""
+"""Ports that only a robot which moves, or its simulation, has: recorded images have neither."""
 
 PERCEPTION_PORTS = tuple(port for port in PORTS if port not in OF_THE_ROBOT)
 """Ports that every station has, see `toolhand.tool_nodes.backends.make_ports`."""

@@ -1,7 +1,7 @@
 """The interfaces behind which a backend can be replaced without touching a tool.
 
-A perception port has one job and takes a picture: exactly the pixels that are shown, a crop's too. The camera frame
-behind them, with depth, calibration and the window of it that the picture shows, is `SessionImage.frame` where there is
+A perception port has one job and takes an image: exactly the pixels that are shown, a crop's too. The camera frame
+behind them, with depth, calibration and the window of it that the image shows, is `SessionImage.frame` where there is
 one; a backend that needs it asks with `require_frame`. How a backend is found by its name:
 `toolhand.tool_nodes.registry`.
 """
@@ -46,7 +46,7 @@ class Camera(Protocol):
     """A calibrated RGB-D camera."""
 
     def capture(self) -> Frame:
-        """One picture; the same stamp gives the same frame."""
+        """One image; the same stamp gives the same frame."""
 
 
 @dataclass(frozen=True)
@@ -80,27 +80,27 @@ class Perceiving(Protocol):
 
 
 class Pointer(Perceiving, Protocol):
-    """Finds things by words."""
+    """Finds objects by words."""
 
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
-        """Normalized (x, y) of every match in the picture, best first; free space can be named too.
+        """Normalized (x, y) of every match in the image, best first; free space can be named too.
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; PICTURE_UNUSABLE where a picture lacks what
+                words, the image or an object in it are beyond the backend; IMAGE_UNUSABLE where an image lacks what
                 the backend needs.
         """
 
 
 class Detector(Perceiving, Protocol):
-    """Frames things that words name."""
+    """Frames objects that words name."""
 
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
-        """Every thing of that name in the picture, best first.
+        """Every object of that name in the image, best first.
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; PICTURE_UNUSABLE where a picture lacks what
+                words, the image or an object in it are beyond the backend; IMAGE_UNUSABLE where an image lacks what
                 the backend needs.
         """
 
@@ -113,35 +113,35 @@ class Segmenter(Perceiving, Protocol):
         """The prompts that it can be given; it is never given another one."""
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
-        """Masks (H, W) of the picture, best first: of one object, of everything that words name, or of everything.
+        """Masks (H, W) of the image, best first: of one object, of everything that words name, or of everything.
 
         Raises:
             ToolError: EMPTY_MASK where nothing is under points or in a box; for words OBJECT_NOT_FOUND or
-                NOT_RECOGNISED and PICTURE_UNUSABLE, as a Detector.
+                NOT_RECOGNISED and IMAGE_UNUSABLE, as a Detector.
         """
 
 
 class DepthEstimator(Perceiving, Protocol):
-    """Metric depth of a picture."""
+    """Metric depth of an image."""
 
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
-        """(depth (H, W) of the picture's pixels [m], NaN where unknown; focal length [px]).
+        """(depth (H, W) of the image's pixels [m], NaN where unknown; focal length [px]).
 
         Raises:
-            ToolError: PICTURE_UNUSABLE for a picture that lacks what the backend needs.
+            ToolError: IMAGE_UNUSABLE for an image that lacks what the backend needs.
         """
 
 
 class TextReader(Perceiving, Protocol):
-    """Reads what is printed in a picture."""
+    """Reads what is printed in an image."""
 
     def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
-        """Texts in reading order, boxes in px of the picture; nothing where there is none.
+        """Texts in reading order, boxes in px of the image; nothing where there is none.
 
         What was found and could not be read is there too, with an empty text.
 
         Raises:
-            ToolError: PICTURE_UNUSABLE for a picture whose texts the backend cannot know; UNAVAILABLE where it is not
+            ToolError: IMAGE_UNUSABLE for an image whose texts the backend cannot know; UNAVAILABLE where it is not
                 installed.
         """
 
@@ -154,7 +154,7 @@ class CodeRunner(Perceiving, Protocol):
 
 
 class BoxFitter(Protocol):
-    """Puts a box around what is seen of a thing."""
+    """Puts a box around what is seen of an object."""
 
     backend: str
 
@@ -164,7 +164,7 @@ class BoxFitter(Protocol):
         """The box of some points.
 
         Args:
-            points: (N, 3) points of the thing [m], finite, N >= 4.
+            points: (N, 3) points of the object [m], finite, N >= 4.
             around: (M, 3) points near it that are not part of it [m]; None where they are not known.
             pixel: Side of a pixel at a distance of one [-]; 0 for points that are no pixels.
 
@@ -257,8 +257,8 @@ class GraspAndPlace(Protocol):
 
         Args:
             T_base_gripper: The pose, base frame.
-            frame: The picture that it comes from.
-            target: The thing to be grasped, in that picture.
+            frame: The image that it comes from.
+            target: The object to be grasped, in that image.
             speed: Share of the allowed speed, in (0, 1].
 
         Raises:
@@ -273,11 +273,11 @@ class GraspAndPlace(Protocol):
         """
 
     def look(self, point_base: FloatArray, frame: Frame) -> Frame:
-        """A picture of a place (3,), base frame [m], by the camera at the wrist, which goes there and back.
+        """An image of a place (3,), base frame [m], by the camera at the wrist, which goes there and back.
 
         Args:
             point_base: The place.
-            frame: A picture of now by the scene camera.
+            frame: An image of now by the scene camera.
 
         Raises:
             ToolError: UNAVAILABLE where there is no such camera; ALREADY_HOLDING; as a motion.
@@ -288,7 +288,7 @@ class GraspAndPlace(Protocol):
 
         Args:
             asked: Which skill, and what it is about.
-            frame: A picture of now by the scene camera.
+            frame: An image of now by the scene camera.
 
         Raises:
             ToolError: INVALID_ARGUMENT for what no skill does; as a motion.

@@ -47,7 +47,7 @@ GROUPS: Mapping[str, str] = {
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 
 _BY_PLACE = frozenset({"arm", "camera"})
-"""Ports whose entries are given one thing in the simulator and another in a node."""
+"""Ports whose entries are given one object in the simulator and another in a node."""
 
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 60

@@ -19,9 +19,9 @@ class ErrorCode(StrEnum):
     """Each code names the stage that failed, so that a user knows where to look.
 
     OBJECT_NOT_FOUND says that something is not there. NOT_RECOGNISED says that the backend cannot know: the words are
-    outside of its vocabulary, it cannot read pictures of this kind, or it did not recognise all that is in view.
-    PICTURE_UNUSABLE says that the backend is there and needs more than this picture has: a camera frame, depth, another
-    camera's view; another picture, or another tool, would do. UNAVAILABLE says that no argument would: what should
+    outside of its vocabulary, it cannot read images of this kind, or it did not recognise all that is in view.
+    IMAGE_UNUSABLE says that the backend is there and needs more than this image has: a camera frame, depth, another
+    camera's view; another image, or another tool, would do. UNAVAILABLE says that no argument would: what should
     answer is not there. TIMEOUT says that something has not ended and may still run.
     """
 
@@ -30,7 +30,7 @@ class ErrorCode(StrEnum):
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
     NOT_RECOGNISED = "NOT_RECOGNISED"
-    PICTURE_UNUSABLE = "PICTURE_UNUSABLE"
+    IMAGE_UNUSABLE = "IMAGE_UNUSABLE"
     OBJECT_NOT_FOUND = "OBJECT_NOT_FOUND"
     EMPTY_MASK = "EMPTY_MASK"
     NO_DEPTH = "NO_DEPTH"
@@ -116,19 +116,19 @@ class ToolResult:
     Attributes:
         value: The tool's raw value, for callers in Python.
         text: Text that a language model reads.
-        image: uint8 RGB (H, W, 3) picture of the result, or None.
+        image: uint8 RGB (H, W, 3) image of the result, or None.
         variables: New `$name` values, kept by the caller's toolbox session.
         error: None when the call succeeded.
-        source: The session's picture that `image` was drawn over or cut from, as `SessionImage.redrawn` and `cropped`
+        source: The session's image that `image` was drawn over or cut from, as `SessionImage.redrawn` and `cropped`
             give it; None where the image shows something else.
-        view: How a camera saw what `image` shows, where the image itself is none to look for things in, as colours of
-            depth are not; else the toolbox knows it from the picture.
+        view: How a camera saw what `image` shows, where the image itself is none to look for objects in, as colours of
+            depth are not; else the toolbox knows it from the image.
         named: Name of the points among the facts, which the session notes for a grasp of one of them; or "".
         outlined: A mask among the variables, and where it was pointed at, which the session notes for a grasp of it.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
         facts: Plain data (numbers, text, lists, mappings) for reports, kept as long as the record of the call:
-            `points`, normalized points that were found in the picture; `grasped` and `placed`, see `robot.RobotTools`;
+            `points`, normalized points that were found in the image; `grasped` and `placed`, see `robot.RobotTools`;
             those of `mock_robot.MockRobot`.
     """
 

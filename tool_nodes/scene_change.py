@@ -1,8 +1,8 @@
-"""Whether two pictures of one camera show the same scene, within the accuracy of the depth sensor.
+"""Whether two images of one camera show the same scene, within the accuracy of the depth sensor.
 
 Measured in simulation, noise of 0.5 mm at 1 m, 640x480 and 320x240: a block, a box or a ball that was shifted by 3 mm
-is noticed whatever the direction, and no noise alone is (45 pairs of pictures). Things lower than `FINE_DEPTH`, things
-that turn in place, and colours are not noticed, nor what is hidden by the robot in one of the pictures. A picture that
+is noticed whatever the direction, and no noise alone is (45 pairs of images). Objects lower than `FINE_DEPTH`, objects
+that turn in place, and colours are not noticed, nor what is hidden by the robot in one of the images. An image that
 has no depth is compared by its colours instead.
 """
 
@@ -25,15 +25,15 @@ BLOCK_PX = 8
 [px]."""
 
 FINE_DEPTH = 0.006
-"""It also changed when a patch of the workspace, known in both pictures, lies this much further or nearer [m] ..."""
+"""It also changed when a patch of the workspace, known in both images, lies this much further or nearer [m] ..."""
 
 FINE_PATCH_M = 0.0035
 """... that is so wide and high [m], but at least two pixels: an edge of an object that was shifted sideways leaves one.
 Noise of the sensor and edges that flicker by a pixel leave none."""
 
 AROUND_M = 0.08
-"""What stands so far around a point may be what is meant by it [m]: a thing that the jaws take, which open to 0.085 m,
-ends within this of a point on it."""
+"""What stands so far around a point may be what is meant by it [m]: an object that the jaws take, which open to 0.085
+m, ends within this of a point on it."""
 
 CHANGED_COLOUR = 24.0
 """Difference of a block's mean colour, in one of its channels, from which it looks otherwise [grey levels]: noise of a
@@ -44,7 +44,7 @@ _BELOW_M, _ABOVE_M = 0.02, 1.0
 
 
 def changed(before: Frame, after: Frame) -> bool:
-    """True if two pictures of one camera show different scenes."""
+    """True if two images of one camera show different scenes."""
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
     difference = np.abs(np.subtract(*(_medians(depth) for depth in _beside_robot(before, after))))
@@ -52,12 +52,12 @@ def changed(before: Frame, after: Frame) -> bool:
 
 
 def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> bool:
-    """True if two pictures of one camera show different scenes around a point.
+    """True if two images of one camera show different scenes around a point.
 
     Args:
-        before: The earlier picture.
+        before: The earlier image.
         after: The later one.
-        point: Normalized (x, y) of both pictures.
+        point: Normalized (x, y) of both images.
     """
     if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
         return True
@@ -67,12 +67,12 @@ def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> b
 
 
 def looks_otherwise_around(before: NDArray[np.uint8], after: Frame, point: tuple[float, float]) -> bool:
-    """True if a picture shows other colours around a point than a later frame of the same camera does.
+    """True if an image shows other colours around a point than a later frame of the same camera does.
 
     Light that changes everything around the point alike is no change.
 
     Args:
-        before: The earlier picture (H, W, 3), of any size.
+        before: The earlier image (H, W, 3), of any size.
         after: The later frame.
         point: Normalized (x, y) of both.
     """
@@ -84,7 +84,7 @@ def looks_otherwise_around(before: NDArray[np.uint8], after: Frame, point: tuple
 
 
 def _beside_robot(before: Frame, after: Frame) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Depth (H, W) of both pictures, unknown in both where either shows the robot: what it hides has not changed."""
+    """Depth (H, W) of both images, unknown in both where either shows the robot: what it hides has not changed."""
     robot = before.robot | after.robot
     if not robot.any():
         return before.depth, after.depth
@@ -104,7 +104,7 @@ def _around(frame: Frame, point: tuple[float, float]) -> tuple[slice, slice]:
 
 
 def _means(rgb: NDArray[np.uint8]) -> FloatArray:
-    """Mean colour (h, w, 3) of squares of pixels of a picture (H, W, 3)."""
+    """Mean colour (h, w, 3) of squares of pixels of an image (H, W, 3)."""
     h, w = (size - size % BLOCK_PX for size in rgb.shape[:2])
     blocks = rgb[:h, :w].astype(float).reshape(h // BLOCK_PX, BLOCK_PX, w // BLOCK_PX, BLOCK_PX, 3)
     means: FloatArray = blocks.mean(axis=(1, 3))

@@ -23,7 +23,7 @@ payload that says why. It stays through copies, crops and messages; it is ours: 
 
 @dataclass(frozen=True)
 class TextSpan:
-    """Text in a picture.
+    """Text in an image.
 
     Attributes:
         text: The text; LaTeX where it is a formula; empty where there is text that could not be read.
@@ -40,19 +40,19 @@ class TextSpan:
 
 @dataclass(frozen=True)
 class Frame:
-    """One RGB-D picture with its calibration.
+    """One RGB-D image with its calibration.
 
     Attributes:
         rgb: uint8 (H, W, 3).
         depth: float32 (H, W) distance along the optical axis [m], NaN where unknown or where the robot is (`robot`).
         K: (3, 3) pinhole intrinsics [px].
         T_base_camera: (4, 4), camera axes as in OpenCV (x right, y down, z forward).
-        stamp: Time of the picture [s].
+        stamp: Time of the image [s].
         camera: "scene" or "wrist".
         ids: int32 (H, W) object index in the scene, -1 elsewhere. Only simulator perception reads
             it and the two below; None on a real camera.
         labels: Name of each id; None where the names are those of the scene.
-        texts: Text printed in the picture, with its place; None where not known.
+        texts: Text printed in the image, with its place; None where not known.
     """
 
     rgb: NDArray[np.uint8]
@@ -72,7 +72,7 @@ class Frame:
 
     @property
     def robot(self) -> BoolArray:
-        """bool (H, W), where the picture shows the robot or what it holds, see
+        """bool (H, W), where the image shows the robot or what it holds, see
         `toolhand.tool_nodes.motion.self_filter`."""
         return np.asarray(np.ascontiguousarray(self.depth).view(np.uint32) == SHOWS_ROBOT_BITS)
 
@@ -95,14 +95,14 @@ class ObjectView:
         name: Most specific name, e.g. "coconut water".
         kind: One of the catalogue's kinds, e.g. "carton".
         colour: Main colour, e.g. "dark blue".
-        synonyms: Other names of the same thing.
+        synonyms: Other names of the same object.
         categories: General classes that it belongs to, e.g. ("drink", "food").
         attributes: Adjectives that apply, e.g. ("tall", "cylindrical", "plastic").
         point: Normalized image point (x, y) in [0, 1] on the object.
         position_m: (3,) centre in the base frame.
         size_m: (3,) extents along the object's own axes, z up.
-        container: True if things can be put in it.
-        several: True if it may be several things that touch and could not be separated.
+        container: True if objects can be put in it.
+        several: True if it may be several objects that touch and could not be separated.
         recognised: False if it is only described, and may be something that has a name of its own.
     """
 
@@ -122,7 +122,7 @@ class ObjectView:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """A thing that was outlined in a picture.
+    """An object that was outlined in an image.
 
     Attributes:
         mask: bool (H, W).
@@ -136,13 +136,13 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class Detection:
-    """One thing that was looked for in a picture.
+    """One object that was looked for in an image.
 
     Attributes:
-        box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
+        box: (left, top, right, bottom) [px of the image], right and bottom exclusive.
         label: Words that were searched for.
         score: Probability in [0, 1] that it is what was looked for; says nothing about how good the box is.
-        point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
+        point: Normalized (x, y) that is on the object for sure; None where the backend knows its box only.
     """
 
     box: tuple[int, int, int, int]
@@ -153,14 +153,14 @@ class Detection:
 
 @dataclass(frozen=True)
 class PointPrompt:
-    """Outline the one object under normalized points (x, y) of the picture."""
+    """Outline the one object under normalized points (x, y) of the image."""
 
     points: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class BoxPrompt:
-    """Outline the one object in a box (left, top, right, bottom) [px of the picture], right and bottom exclusive."""
+    """Outline the one object in a box (left, top, right, bottom) [px of the image], right and bottom exclusive."""
 
     box: tuple[float, float, float, float]
 
@@ -174,7 +174,7 @@ class TextPrompt:
 
 @dataclass(frozen=True)
 class Everything:
-    """Outline every object in the picture."""
+    """Outline every object in the image."""
 
 
 Prompt = PointPrompt | BoxPrompt | TextPrompt | Everything
@@ -223,7 +223,7 @@ class CollisionScene:
         margin: Clearance kept from `boxes` and `points` [m].
         opening_m: Jaw opening [m]; where None, the width of what is attached, or wide open.
         yielding_m: How deep the fingers, and nothing else, may reach into `boxes` on a straight line [m]: boxes are
-            larger than the things that they cover, and loose things yield.
+            larger than the objects that they cover, and loose objects yield.
         points: (N, 3) obstacles that no box was fitted to, in the base frame [m]; N up to MOST_CLOUD_POINTS.
         point_radius: Radius of the ball that each point stands for [m]; greater than 0.
     """
@@ -315,10 +315,10 @@ MOST_POINTS = 64
 
 @dataclass(frozen=True, eq=False)
 class GraspTarget:
-    """What a grasp is meant for, as the picture shows it that the grasp was chosen in.
+    """What a grasp is meant for, as the image shows it that the grasp was chosen in.
 
     Attributes:
-        mask: bool (H, W), true on the thing.
+        mask: bool (H, W), true on the object.
         points: Normalized (x, y) that were pointed at, all on it, at most MOST_POINTS; none where no tool pointed.
         called: The words that gave the first of them, such as "red box"; "" where there were none.
     """
@@ -335,7 +335,7 @@ class Grasped:
     Attributes:
         opening_m: Measured opening of the jaws [m].
         check_s: Time of the robot that it took to be sure [s].
-        stood: (3,) middle of the base of what is held, where it stood before, base frame [m]; None where no picture
+        stood: (3,) middle of the base of what is held, where it stood before, base frame [m]; None where no image
             says what was lifted.
     """
 

@@ -21,7 +21,7 @@ TABLE_Y = (-0.60, 0.60)
 """Its extent along y [m]."""
 
 REACH_RADIUS = (0.27, 0.69)
-"""Distance from the base axis within which scenes put things and free places are found [m]."""
+"""Distance from the base axis within which scenes put objects and free places are found [m]."""
 
 REACH_X_MIN = 0.20
 """Nothing is picked or placed nearer to the robot than this x [m]; a round figure."""
@@ -36,7 +36,7 @@ SCENE_CAMERA_FOCAL_PX = 660.0
 """Its focal length at 640x480 [px]; like a ZED's."""
 
 IMAGE_SIZE = (640, 480)
-"""(width, height) of the pictures that tools see [px]."""
+"""(width, height) of the images that tools see [px]."""
 
 
 def within_reach(xy: ArrayLike) -> bool:

@@ -25,7 +25,7 @@ class TerminalApprover:
     `toolhand.tool_nodes.motion.approval.Approver`.
 
     Args:
-        folder: Where the pictures are written; None for a new temporary one.
+        folder: Where the images are written; None for a new temporary one.
         stdin: The keyboard.
         stderr: The screen.
         interrupted: Polled while waiting; True, e.g. after Ctrl-C, ends the question.
@@ -50,7 +50,7 @@ class TerminalApprover:
         """See `Approver`.
 
         Raises:
-            ToolError: STOPPED when interrupted; INVALID_ARGUMENT where the picture cannot be written.
+            ToolError: STOPPED when interrupted; INVALID_ARGUMENT where the image cannot be written.
         """
         if not (self._stdin.isatty() and self._stderr.isatty()):
             return Decision(False, "nobody can be asked: this is no terminal", request.hash, "nobody")
@@ -69,10 +69,10 @@ class TerminalApprover:
 
     def _show(self, request: MotionRequest) -> None:
         lines = [request.what, *request.summary, f"hash {request.hash}"]
-        if request.picture is not None:
+        if request.image is not None:
             folder = self._folder or Path(tempfile.mkdtemp(prefix="toolhand-"))
             path = folder / f"motion-{request.request_id[:8]}.png"
-            save_png(path, request.picture)
+            save_png(path, request.image)
             lines.append(f"picture {path}")
         self._say("\n" + "".join(f"  {printable(line)}\n" for line in lines))
 

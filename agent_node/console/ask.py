@@ -50,9 +50,9 @@ class TerminalOperator:
     def __call__(self, question: OperatorQuestion) -> OperatorAnswer | None:
         """See `toolhand.agent_node.events.Ask`. Raises ToolError STOPPED when interrupted."""
         pointed = ""
-        if question.picture is not None:
+        if question.image is not None:
             path = Path(tempfile.mkdtemp(prefix="toolhand-")) / f"image-{question.image_index}.png"
-            save_png(path, question.picture)
+            save_png(path, question.image)
             pointed = f', or a point of {path} from its top left, such as "0.41 0.22"'
         forget_typed(self._stdin)
         self._say(

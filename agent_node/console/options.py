@@ -110,10 +110,10 @@ ObjectSets = Annotated[
     ),
 ]
 Size = tuple[int, int]
-"""(width, height) of a picture [px]."""
+"""(width, height) of an image [px]."""
 
 SIDES_PX = (64, 4096)
-"""Smallest and largest side of a picture [px]: less shows nothing, more takes minutes to draw."""
+"""Smallest and largest side of an image [px]: less shows nothing, more takes minutes to draw."""
 
 
 def parse_size(text: str, sides_px: tuple[int, int] = SIDES_PX) -> Size:
@@ -136,7 +136,7 @@ def parse_size(text: str, sides_px: tuple[int, int] = SIDES_PX) -> Size:
     return size
 
 
-PictureSize = Annotated[
+ImageSize = Annotated[
     Size,
     tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,

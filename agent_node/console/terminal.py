@@ -117,7 +117,7 @@ def chosen_by_the_user() -> Iterator[None]:
 
 
 def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
-    """Write a picture (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
+    """Write an image (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
     from PIL import Image
 
     from toolhand.agent_node.runs.folder import write_atomically

@@ -30,7 +30,7 @@ from toolhand.agent_node.mcp.connections import Sessions
 from toolhand.agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
 from toolhand.agent_node.mcp.sessions import SharedRobot
 from toolhand.agent_node.mcp.settings import HttpOptions
-from toolhand.agent_node.web_gate import Door, foreign, listening, protocol_of
+from toolhand.agent_node.web_gate import ConnectionGate, foreign, listening, protocol_of
 from toolhand.tool_nodes.results import invalid
 
 logger = logging.getLogger("toolhand.mcp")
@@ -69,12 +69,14 @@ class Gate:
         app: Application behind the gate.
         hosts, origins: Allowed values of the two headers.
         token: The bearer token.
-        door: Lets in clients that have shown the token.
+        connections: Lets in clients that have shown the token.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str, door: Door) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str, connections: ConnectionGate
+    ) -> None:
         self._app = app
-        self._door = door
+        self._connections = connections
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._token = token.encode()
@@ -91,7 +93,7 @@ class Gate:
             logger.warning("Refused a request: %s", bytes(refusal.body).decode())
             await refusal(scope, receive, send)
             return
-        self._door.let_in(scope["client"])
+        self._connections.let_in(scope["client"])
         gone = anyio.Event()
 
         async def receive_watched() -> Message:
@@ -194,7 +196,7 @@ async def listening_server(
 ) -> AsyncIterator[uvicorn.Server]:
     """A server whose `serve(sockets=[...])` answers requests to a port; every session ends with the block."""
     own = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
-    door = Door(settings.strangers, settings.header_s, settings.body_s)
+    connections = ConnectionGate(settings.strangers, settings.header_s, settings.body_s)
     manager = Sessions(
         make_server(robot),
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the gate does it
@@ -207,7 +209,7 @@ async def listening_server(
         hosts=[*own, *settings.hosts],
         origins=[*(f"http://{host}" for host in own), *settings.origins],
         token=token,
-        door=door,
+        connections=connections,
     )
     config = uvicorn.Config(
         gate,
@@ -216,7 +218,7 @@ async def listening_server(
         log_config=None,
         access_log=False,
         server_header=False,
-        http=cast(Any, protocol_of(door)),
+        http=cast(Any, protocol_of(connections)),
         limit_concurrency=16 * settings.sessions + settings.strangers,
         timeout_graceful_shutdown=1,
     )

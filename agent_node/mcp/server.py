@@ -169,8 +169,8 @@ def _conversation(robot: SharedRobot, ctx: ServerRequestContext[ToolSession]) ->
 
 def _result(answer: ToolResponse) -> mcp_types.CallToolResult:
     content: list[mcp_types.ContentBlock] = [mcp_types.TextContent(text=answer.text)]
-    if answer.picture is not None:
-        data = base64.b64encode(answer.picture).decode()
+    if answer.image is not None:
+        data = base64.b64encode(answer.image).decode()
         content.append(mcp_types.ImageContent(data=data, mime_type=answer.media_type))
     if answer.error is None:
         return mcp_types.CallToolResult(content=content)

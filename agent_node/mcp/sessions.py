@@ -1,6 +1,6 @@
-"""Several conversations over one robot: each has its own `$variables` and pictures; the robot and its tools are shared.
+"""Several conversations over one robot: each has its own `$variables` and images; the robot and its tools are shared.
 
-Every call of every conversation runs in one thread, one after the other: two motions never overlap, no picture is taken
+Every call of every conversation runs in one thread, one after the other: two motions never overlap, no image is taken
 in the middle of another client's motion, and what one conversation has seen never stands for what another has seen.
 """
 
@@ -27,7 +27,7 @@ from toolhand.agent_node.events import OperatorTold
 from toolhand.agent_node.mcp.saying import Saying
 from toolhand.agent_node.policy import Policy
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 logger = logging.getLogger("toolhand.mcp")
@@ -36,10 +36,10 @@ WAITING = 16
 """Calls of one conversation that may wait for the robot; the one after is refused."""
 
 PNG_BYTES = 700_000
-"""Largest picture that is sent as PNG: with base64 around it, clients read messages of 1 MiB."""
+"""Largest image that is sent as PNG: with base64 around it, clients read messages of 1 MiB."""
 
 SENT_SIDE = 1568
-"""A picture that is too large for PNG is sent as JPEG, its longer side no longer than this [px]."""
+"""An image that is too large for PNG is sent as JPEG, its longer side no longer than this [px]."""
 
 _NOT_BEGUN = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED})
 """A motion call that ended so has not touched the robot."""
@@ -74,13 +74,13 @@ class NoBrake:
 
 
 _MEMORY = Memory()
-_DROPPED = PackedPicture(SessionImage(np.zeros((1, 1, 3), np.uint8)))
-"""Stands for a picture that a session has let go."""
+_DROPPED = PackedImage(SessionImage(np.zeros((1, 1, 3), np.uint8)))
+"""Stands for an image that a session has let go."""
 
 
 def let_go(session: Session) -> None:
-    """Forget what is too old; no report will show the pictures, so that not even their pixels are kept."""
-    for index in range(1, len(session.images) - _MEMORY.pictures):
+    """Forget what is too old; no report will show the images, so that not even their pixels are kept."""
+    for index in range(1, len(session.images) - _MEMORY.images):
         session.images[index] = _DROPPED
     _MEMORY.trim(session, [])
 
@@ -90,9 +90,9 @@ class ToolSession:
     """What one client has collected.
 
     Attributes:
-        session: Variables, pictures, and what tools remember: the last picture taken, which grasps they gave.
+        session: Variables, images, and what tools remember: the last image taken, which grasps they gave.
         waiting: Calls that have been handed in and are not over.
-        looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
+        looked_after: Motions of the robot that had happened when its newest image was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
         dialogue: Dialogue of the session; None before the first words.
         heard_after: Number of the arm's last stop when its last words were heard.
@@ -112,13 +112,13 @@ class ToolResponse:
 
     Attributes:
         text: Text that the model reads.
-        picture: The result's picture as a PNG or JPEG file, or None.
-        media_type: Media type of the picture.
+        image: The result's image as a PNG or JPEG file, or None.
+        media_type: Media type of the image.
         error: None when the call succeeded.
     """
 
     text: str
-    picture: bytes | None = None
+    image: bytes | None = None
     media_type: str = "image/png"
     error: ToolError | None = None
 
@@ -310,7 +310,7 @@ class SharedRobot:
             )
 
     def _say(self, job: QueuedCall, saying: Saying) -> ToolResponse:
-        """The answer to words. What they moved, no picture of this conversation shows. Raises ToolError."""
+        """The answer to words. What they moved, no image of this conversation shows. Raises ToolError."""
         self._check_stops(job)
         conversation = job.conversation
         if conversation.dialogue is None:
@@ -386,7 +386,7 @@ def _answer(record: CallRecord) -> ToolResponse:
 
 
 def encoded(rgb: NDArray[np.uint8]) -> tuple[bytes, str]:
-    """A picture (H, W, 3) as a file that clients can read, and the file's media type."""
+    """An image (H, W, 3) as a file that clients can read, and the file's media type."""
     image, buffer = Image.fromarray(rgb), io.BytesIO()
     image.save(buffer, format="PNG", compress_level=1)
     if buffer.tell() <= PNG_BYTES:

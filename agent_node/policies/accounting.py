@@ -29,8 +29,8 @@ from toolhand.tool_nodes.language.words import (
 from toolhand.tool_nodes.plain_yaml import load
 from toolhand.tool_nodes.results import ErrorCode
 
-THING = "{}"
-"""Stands in a phrase for the words of a thing."""
+OBJECT = "{}"
+"""Stands in a phrase for the words of an object."""
 ANY = "*"
 """Stands in a phrase for whatever comes before, or, at its end, after."""
 BINDING = word_set(
@@ -55,11 +55,11 @@ _QUOTED = 4
 
 
 _GRAMMAR = FUNCTION_WORDS | DETERMINERS | word_set("take put nowhere free table space inside and of front top")
-"""Words of a plan beside those of its things."""
+"""Words of a plan beside those of its objects."""
 
 
 def is_command(message: Message) -> bool:
-    """Whether it is the operator's, and neither an answer to a question nor a picture."""
+    """Whether it is the operator's, and neither an answer to a question nor an image."""
     return message.role == "user" and not message.answers and message.image_index is None
 
 
@@ -77,26 +77,26 @@ def refusal(sentence: str, plan: str) -> str:
 
 
 NOWHERE = "nowhere"
-"""Where a plan that is a pick alone puts the thing."""
+"""Where a plan that is a pick alone puts the object."""
 _INSTEAD = "Say one thing to pick up, or one thing and its place, without such a word."
 
 
-def unaccounted(sentence: str, things: Sequence[str], places: bool) -> tuple[str, ...]:
+def unaccounted(sentence: str, objects: Sequence[str], places: bool) -> tuple[str, ...]:
     """Words of a sentence that bind and have no part in its plan, in order; none where it may be carried out.
 
     Args:
         sentence: The operator's.
-        things: Words of the plan: the thing with its side, and what its place is in relation to.
-        places: The plan puts the thing somewhere.
+        objects: Words of the plan: the object with its side, and what its place is in relation to.
+        places: The plan puts the object somewhere.
     """
-    named = {stem(word) for phrase in things for word in _words(phrase) if word not in _GRAMMAR}
+    named = {stem(word) for phrase in objects for word in _words(phrase) if word not in _GRAMMAR}
     words = _words(sentence)
-    parts = [THING if stem(word) in named and word not in SIDES else word for word in words]
-    said = [part for k, part in enumerate(parts) if part != THING or parts[k - 1 : k] != [THING]]
+    parts = [OBJECT if stem(word) in named and word not in SIDES else word for word in words]
+    said = [part for k, part in enumerate(parts) if part != OBJECT or parts[k - 1 : k] != [OBJECT]]
     known = _frames()[0] | SIDES.keys() | GENERIC
     left = [word for k, word in enumerate(said) if word in BINDING and not _learned(said, k)]
     left += _ASKED.findall(" ".join(said))
-    left += [word for word in said if word not in known | BINDING | {THING} and _kind(word) not in ("pick", "place")]
+    left += [word for word in said if word not in known | BINDING | {OBJECT} and _kind(word) not in ("pick", "place")]
     deed = any(_kind(word) == "pick" or word in _LIFTS or (places and _kind(word) == "place") for word in said)
     if not (left or deed or places):
         left = [word for word in said if _kind(word)] or words[:1]
@@ -134,9 +134,9 @@ def _frames() -> tuple[frozenset[str], dict[str, tuple[tuple[str, ...], ...]]]:
 
 
 def phrases_of(frame: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Each word of a frame that binds, with its phrase; blanks of more than a thing's name end it."""
+    """Each word of a frame that binds, with its phrase; blanks of more than an object's name end it."""
     tokens = [
-        THING if token in ("{a}", "{b}", "{c}") else ANY if token.startswith("{") else re.sub(r"['’]", "", token)
+        OBJECT if token in ("{a}", "{b}", "{c}") else ANY if token.startswith("{") else re.sub(r"['’]", "", token)
         for token in re.findall(r"\{\w*\}|[^\W_]+(?:['’][^\W_]+)*", frame.lower())
     ]
     found = []

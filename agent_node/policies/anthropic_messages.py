@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolhand.agent_node.policies.call_pieces import same_call
-from toolhand.agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
+from toolhand.agent_node.policies.chat import Completion, ContentPart, NativeTurn, image_words
 from toolhand.agent_node.policies.chat_server import ChatServer, failure, require_length
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.transport import Endpoint, Fault
@@ -22,7 +22,7 @@ VERSION = "2023-06-01"
 class AnthropicMessages(ChatServer):
     """A model behind the Messages API.
 
-    As `OpenAIChat`, in text mode or with the protocol `native`; here the pictures of results stay in their
+    As `OpenAIChat`, in text mode or with the protocol `native`; here the images of results stay in their
     `tool_result` blocks.
 
     Args:
@@ -83,8 +83,8 @@ class AnthropicMessages(ChatServer):
             if not isinstance(part, str):
                 source = {
                     "type": "base64",
-                    "media_type": self._pictures.media_type,
-                    "data": self._pictures.base64(part),
+                    "media_type": self._images.media_type,
+                    "data": self._images.base64(part),
                 }
                 blocks.append({"type": "image", "source": source})
             elif part.strip():
@@ -103,7 +103,7 @@ class AnthropicMessages(ChatServer):
                     "type": "tool_result",
                     "tool_use_id": result.id,
                     "content": self._content(
-                        (picture_words(result),) if result.picture is None else (picture_words(result), result.picture)
+                        (image_words(result),) if result.image is None else (image_words(result), result.image)
                     ),
                 }
                 for result in turn.results

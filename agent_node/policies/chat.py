@@ -1,7 +1,7 @@
-"""A conversation as chat models take it: plain turns of text and pictures, or the tool calls of a server's own form.
+"""A conversation as chat models take it: plain turns of text and images, or the tool calls of a server's own form.
 
 In text mode the system prompt lists the tools and the model writes the protocol's own tags: the same text in training
-and in use. A picture follows its marker `<image K>`, so the model knows the index that later calls name it by; the
+and in use. An image follows its marker `<image K>`, so the model knows the index that later calls name it by; the
 results of one turn are one user message, since many servers and templates refuse tool messages without calls and two
 user messages in a row.
 
@@ -30,20 +30,20 @@ from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.results import invalid
 
 ContentPart = str | NDArray[np.uint8]
-"""Words, or a uint8 RGB (H, W, 3) picture."""
+"""Words, or a uint8 RGB (H, W, 3) image."""
 
 MAX_CHARACTERS = 400_000
 """Longest turn that is read."""
 MALFORMED = "malformed_call"
 """Stands in the history for the name of a call whose JSON could not be read."""
-_KEPT_PICTURES = 64
-"""Encoded pictures that are kept for the next turns [-]."""
+_KEPT_IMAGES = 64
+"""Encoded images that are kept for the next turns [-]."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
 class ChatTurn:
-    """One message of text mode: who speaks, and words and pictures in order."""
+    """One message of text mode: who speaks, and words and images in order."""
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[ContentPart, ...]
@@ -76,11 +76,11 @@ def without_control(text: str) -> str:
 
 def _parts(message: Message) -> tuple[ContentPart, ...]:
     text = without_control(message.text)
-    if message.picture is None or message.image_index is None:
+    if message.image is None or message.image_index is None:
         return (text,)
     # Only the last marker is the agent's: a tool's words may hold others.
     before, marker, after = text.rpartition(f"<image {message.image_index}>")
-    return _joined((f"{before}{marker}" if marker else text, message.picture, after if marker else ""))
+    return _joined((f"{before}{marker}" if marker else text, message.image, after if marker else ""))
 
 
 def _joined(parts: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
@@ -93,8 +93,8 @@ def _joined(parts: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
     return tuple(joined)
 
 
-class Pictures:
-    """Encodes pictures for sending, each one once.
+class ImageParts:
+    """Encodes images for sending, each one once.
 
     Args:
         form: "png" or "jpeg".
@@ -105,16 +105,16 @@ class Pictures:
         self._form = form
         self._encoded: dict[int, tuple[NDArray[np.uint8], str]] = {}  # the array is kept, so that its id stays its own
 
-    def base64(self, picture: NDArray[np.uint8]) -> str:
-        """The encoded picture in base64."""
-        if id(picture) not in self._encoded:
+    def base64(self, image: NDArray[np.uint8]) -> str:
+        """The encoded image in base64."""
+        if id(image) not in self._encoded:
             buffer = io.BytesIO()
             settings: dict[str, Any] = {"compress_level": 1} if self._form == "png" else {"quality": 90}
-            Image.fromarray(picture).save(buffer, format=self._form.upper(), **settings)
-            if len(self._encoded) >= _KEPT_PICTURES:
+            Image.fromarray(image).save(buffer, format=self._form.upper(), **settings)
+            if len(self._encoded) >= _KEPT_IMAGES:
                 del self._encoded[next(iter(self._encoded))]
-            self._encoded[id(picture)] = (picture, base64.b64encode(buffer.getvalue()).decode("ascii"))
-        return self._encoded[id(picture)][1]
+            self._encoded[id(image)] = (image, base64.b64encode(buffer.getvalue()).decode("ascii"))
+        return self._encoded[id(image)][1]
 
 
 class ToolNames:
@@ -163,12 +163,12 @@ class NativeCall:
 
 @dataclass(frozen=True)
 class NativeResult:
-    """What a call answered; its picture, if one came with it and is still kept."""
+    """What a call answered; its image, if one came with it and is still kept."""
 
     id: str
     words: str
     image_index: int | None = None
-    picture: NDArray[np.uint8] | None = None
+    image: NDArray[np.uint8] | None = None
 
 
 @dataclass
@@ -183,7 +183,7 @@ class NativeTurn:
 
     @property
     def parts(self) -> tuple[ContentPart, ...]:
-        """The picture that the operator shows, where there is one, and the words."""
+        """The image that the operator shows, where there is one, and the words."""
         return (*self.shown, self.words) if self.words else self.shown
 
 
@@ -204,7 +204,7 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
         elif message.role == "tool" and waiting:
             call = waiting.pop(0)
             words = without_control(as_data(message.said))
-            turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.picture))
+            turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.image))
         else:
             turns.append(_told(message))
     for turn in turns:
@@ -218,10 +218,10 @@ def _told(message: Message) -> NativeTurn:
         return NativeTurn("system", message.text)
     # An operator's words stand with what is remembered; a tool's and the agent's own without the protocol's tags.
     words = without_control(message.text if message.role == "user" else message.said)
-    if message.picture is None:
+    if message.image is None:
         return NativeTurn("user", words)
     marker = f"<image {message.image_index}>"
-    return NativeTurn("user", words.removeprefix(marker).lstrip("\n"), shown=(marker, message.picture))
+    return NativeTurn("user", words.removeprefix(marker).lstrip("\n"), shown=(marker, message.image))
 
 
 def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:
@@ -236,8 +236,8 @@ def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int)
     return NativeTurn("assistant", without_control(words or ("" if calls else plain(message.text, protocol))), calls)
 
 
-def picture_words(result: NativeResult) -> str:
-    """The words of a result with the index of its picture, by which later calls name it."""
+def image_words(result: NativeResult) -> str:
+    """The words of a result with the index of its image, by which later calls name it."""
     return result.words if result.image_index is None else f"{result.words} <image {result.image_index}>".strip()
 
 

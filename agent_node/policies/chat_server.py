@@ -12,8 +12,8 @@ from toolhand.agent_node.policies.chat import (
     MAX_CHARACTERS,
     Completion,
     ContentPart,
+    ImageParts,
     NativeTurn,
-    Pictures,
     ToolNames,
     canonical,
     native_turns,
@@ -51,7 +51,7 @@ class ChatServer(ABC):
     """Parameters that some models refuse and that a turn can do without."""
     ANSWER: str
     """What the API calls an answer, for error messages."""
-    sees_pictures = True
+    sees_images = True
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ChatServer(ABC):
         self._names = ToolNames(schemas if self._native else ())
         self._tools = [self._offered(schema["function"]) for schema in schemas] if self._native else []
         self._options = options
-        self._pictures = Pictures(options.picture_format)
+        self._images = ImageParts(options.picture_format)
         self._account = UsageMeter(options)
         self._refused: set[str] = set()
         self._client = Client(endpoint, options)
@@ -115,7 +115,7 @@ class ChatServer(ABC):
 
     @abstractmethod
     def _content(self, parts: Sequence[ContentPart]) -> Any:
-        """Words and pictures as the API takes them."""
+        """Words and images as the API takes them."""
 
     @abstractmethod
     def _native_messages(self, turn: NativeTurn) -> list[dict[str, Any]]:

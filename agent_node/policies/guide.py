@@ -6,7 +6,7 @@ there are with arguments of their types, or an answer. Where a leading policy is
 of that policy alone, and the thought is all that the model chooses.
 
 A grammar knows forms, not meanings: bounds of numbers are kept to the number of their digits, and no grammar knows
-which variables and pictures a conversation has. The toolbox judges those, as ever.
+which variables and images a conversation has. The toolbox judges those, as ever.
 """
 
 from __future__ import annotations

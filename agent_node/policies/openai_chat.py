@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolhand.agent_node.policies.call_pieces import CallPieces
-from toolhand.agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
+from toolhand.agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, image_words
 from toolhand.agent_node.policies.chat_server import ChatServer, failure, require_length
 from toolhand.agent_node.policies.guide import Guide
 from toolhand.agent_node.policies.options import GuidedServer, PolicyOptions
@@ -26,7 +26,7 @@ OpenRouter says "error", SGLang "abort", gateways to Gemini "malformed_function_
 class OpenAIChat(ChatServer):
     """A model behind an OpenAI-compatible server.
 
-    Pictures are data URLs in user messages: OpenAI and many gateways refuse them in tool messages, so those of results
+    Images are data URLs in user messages: OpenAI and many gateways refuse them in tool messages, so those of results
     follow in a user message.
 
     Args:
@@ -62,7 +62,7 @@ class OpenAIChat(ChatServer):
             "openai", model, Endpoint(f"{base_url}/chat/completions", headers, key), protocol, schemas, options
         )
         self._limit = "max_tokens"
-        self.sees_pictures = not options.text_only
+        self.sees_images = not options.text_only
         if options.guided == "llama.cpp" and self._native:
             raise invalid(
                 "llama.cpp takes no grammar beside tools: choose a protocol that lists them itself, e.g. spacetools."
@@ -105,7 +105,7 @@ class OpenAIChat(ChatServer):
             if isinstance(part, str)
             else {
                 "type": "image_url",
-                "image_url": {"url": f"data:{self._pictures.media_type};base64,{self._pictures.base64(part)}"},
+                "image_url": {"url": f"data:{self._images.media_type};base64,{self._images.base64(part)}"},
             }
             for part in parts
         ]
@@ -125,9 +125,9 @@ class OpenAIChat(ChatServer):
         messages = [message]
         shown: list[ContentPart] = []
         for result in turn.results:
-            messages.append({"role": "tool", "tool_call_id": result.id, "content": picture_words(result)})
-            if result.picture is not None:
-                shown += [f"<image {result.image_index}>", result.picture]
+            messages.append({"role": "tool", "tool_call_id": result.id, "content": image_words(result)})
+            if result.image is not None:
+                shown += [f"<image {result.image_index}>", result.image]
         if shown:
             messages.append({"role": "user", "content": self._content(shown)})
         return messages

@@ -36,7 +36,7 @@ class ModelSettings:
         price_completion: Price of a million tokens written.
         logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
             refuses is asked no more, and the turn has none. A model in this process gives both in any case.
-        text_only: The chat completion server's model has no eyes: it is sent words alone, and of a picture what they
+        text_only: The chat completion server's model has no eyes: it is sent words alone, and of an image what they
             call it.
         guided: Send a chat completion server, of this kind, a grammar with each turn: what the model writes is then in
             the form of the protocol, and calls tools that there are with arguments of their types. A server that
@@ -73,7 +73,7 @@ class PolicyOptions(ModelSettings):
         seed: Seed of sampling (where the server heeds it) and of the jitter between attempts.
         turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
         picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
-            is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 picture).
+            is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 image).
         api_key: Sent to the server; None takes OPENAI_API_KEY or ANTHROPIC_API_KEY from the environment, which is sent
             only over https or to this machine.
         connect_s, first_token_s: Deadlines [s] within that of the turn: to reach the server, and to its first word (of

@@ -23,7 +23,7 @@ _ROLES = {"system": "the system prompt", "user": "the operator's sentence", "ass
 class Replay:
     """Replays the `trajectory.jsonl` of a run folder.
 
-    Texts and picture numbers are compared, not pictures: those of a real camera never come back. The scene, seed and
+    Texts and image numbers are compared, not images: those of a real camera never come back. The scene, seed and
     options must be those of the run; a difference ends the command with a sentence that says where.
 
     Args:
@@ -66,7 +66,7 @@ class Replay:
 
 
 def read_record(path: Path) -> list[tuple[str, str]]:
-    """(role, text) of every message of a record, a picture as its marker `<image K>`.
+    """(role, text) of every message of a record, an image as its marker `<image K>`.
 
     Raises:
         ToolError: INVALID_ARGUMENT, with what is wrong with it.

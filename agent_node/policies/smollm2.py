@@ -60,7 +60,7 @@ UNSURE = f"{ErrorCode.NOT_UNDERSTOOD}: I am not sure which thing or place is mea
 HOLDS = f"{ErrorCode.ALREADY_HOLDING}: The gripper holds something from before. I can only begin with an empty one."
 """What it answers where the first look says so."""
 _HELD, _GRASPS = "The gripper holds an object", "robot.execute_grasp"
-"""What a tool says of a thing in the hand, and the tool that takes one."""
+"""What a tool says of an object in the hand, and the tool that takes one."""
 
 _EXTRA, _WHAT = "smollm", "The model smollm2"
 _CHUNK = 1 << 20

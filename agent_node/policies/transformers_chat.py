@@ -1,7 +1,7 @@
 """A model in this process: anything that transformers loads and that has a chat template.
 
 The attention keys and values of a conversation are kept from turn to turn: what the new prompt begins with unchanged,
-pictures included, is not computed again.
+images included, is not computed again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolhand.tool_nodes.extras import package
 from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
-Picture = NDArray[np.uint8]
+Image = NDArray[np.uint8]
 
 _EXTRA, _WHAT = "transformers", "A model in this process"
 
@@ -39,10 +39,10 @@ _LONGEST_PERIOD, _REPEATED_TOKENS = 16, 128
 
 @dataclass
 class _Prompt:
-    """Tokens of a conversation and the pictures at its placeholders; `inputs` where a processor made both."""
+    """Tokens of a conversation and the images at its placeholders; `inputs` where a processor made both."""
 
     ids: list[int]
-    pictures: list[Picture]
+    images: list[Image]
     keys: list[bytes]
     inputs: dict[str, Any] | None = None
 
@@ -51,8 +51,8 @@ class TransformersChat:
     """A language model or vision-language model, run by transformers.
 
     Weights are read from safetensors only and no code that comes with a model is run. Models of Qwen's families 2-VL,
-    2.5-VL and 3-VL keep their keys and values across pictures; other vision models compute a conversation with
-    pictures anew each turn, through their own processor. A model without eyes reads the marker `<image K>` alone.
+    2.5-VL and 3-VL keep their keys and values across images; other vision models compute a conversation with
+    images anew each turn, through their own processor. A model without eyes reads the marker `<image K>` alone.
 
     Args:
         name: Folder, or a name of the Hugging Face hub.
@@ -100,7 +100,7 @@ class TransformersChat:
             raise unavailable(f"The model {name!r} has no chat template.")
         self._new_cache = lambda: library.DynamicCache(config=model.config.get_text_config())
         self._image_token = getattr(config, "image_token_id", None)
-        self._sees = self.sees_pictures = sees
+        self._sees = self.sees_images = sees
         self._longest = getattr(config.get_text_config(), "max_position_embeddings", None)
         given = model.generation_config.eos_token_id
         self._ends = {self._tokenizer.eos_token_id, *(given if isinstance(given, list) else [given])} - {None}
@@ -162,21 +162,21 @@ class TransformersChat:
         )
 
     def _prompt(self, turns: Sequence[ChatTurn]) -> _Prompt:
-        pictures = [part for turn in turns for part in turn.parts if not isinstance(part, str)] if self._sees else []
-        keys = [hashlib.sha256(f"{picture.shape}".encode() + picture.tobytes()).digest() for picture in pictures]
+        shown = [part for turn in turns for part in turn.parts if not isinstance(part, str)] if self._sees else []
+        keys = [hashlib.sha256(f"{image.shape}".encode() + image.tobytes()).digest() for image in shown]
         text = self._templated(turns)
         if self._processor is not None:
-            images = {"images": [pictures]} if pictures else {}
+            images = {"images": [shown]} if shown else {}
             inputs = dict(self._processor(text=[text], return_tensors="pt", **images))
-            return _Prompt(inputs["input_ids"][0].tolist(), pictures, keys, inputs if pictures else None)
+            return _Prompt(inputs["input_ids"][0].tolist(), shown, keys, inputs if shown else None)
         ids = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        if not pictures:
+        if not shown:
             return _Prompt(ids, [], [])
-        places = iter(zip(keys, pictures, strict=True))
+        places = iter(zip(keys, shown, strict=True))
         expanded: list[int] = []
         for token in ids:
             expanded += [token] * (self._size(*next(places)) if token == self._image_token else 1)
-        return _Prompt(expanded, pictures, keys)
+        return _Prompt(expanded, shown, keys)
 
     def _templated(self, turns: Sequence[ChatTurn]) -> str:
         """The conversation as the model's own template writes it; one without a system role reads it from the user."""
@@ -206,14 +206,14 @@ class TransformersChat:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
-    def _see(self, picture: Picture) -> tuple[Any, Any]:
-        seen = self._image_processor(images=[picture], return_tensors="pt")
+    def _see(self, image: Image) -> tuple[Any, Any]:
+        seen = self._image_processor(images=[image], return_tensors="pt")
         return seen["pixel_values"], seen["image_grid_thw"]
 
-    def _size(self, key: bytes, picture: Picture) -> int:
-        """Tokens of a picture."""
+    def _size(self, key: bytes, image: Image) -> int:
+        """Tokens of an image."""
         if key not in self._grids:
-            self._grids[key] = self._see(picture)[1]
+            self._grids[key] = self._see(image)[1]
         return int(self._grids[key].prod()) // self._image_processor.merge_size**2
 
     def _clear_cache(self) -> None:
@@ -244,7 +244,7 @@ class TransformersChat:
         return same
 
     def _runs(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """First and last + 1 of each picture's tokens; the vision-end token stands between two pictures."""
+        """First and last + 1 of each image's tokens; the vision-end token stands between two images."""
         if self._image_token is None:
             return []
         runs, at = [], 0
@@ -255,20 +255,20 @@ class TransformersChat:
         return runs
 
     def _inputs(self, prompt: _Prompt, reused: int) -> tuple[dict[str, Any], int | None]:
-        """What the model reads first, and where its next position is, for models that count pictures' own way."""
+        """What the model reads first, and where its next position is, for models that count images' own way."""
         torch = self._torch
         if prompt.inputs is not None:
             return {name: value.to(self._device) for name, value in prompt.inputs.items()}, None
         ids = torch.tensor([prompt.ids], device=self._device)
         inputs: dict[str, Any] = {"input_ids": ids[:, reused:]}
-        if not prompt.pictures or self._rope is None:
+        if not prompt.images or self._rope is None:
             return inputs, None
         grids = torch.cat([self._grids[key] for key in prompt.keys]).to(self._device)
         kinds = (ids == self._image_token).int()
         positions, offset = self._rope(ids, mm_token_type_ids=kinds, image_grid_thw=grids)
         inputs |= {"position_ids": positions[..., reused:], "mm_token_type_ids": kinds[:, reused:]}
         starts = [start for start, _ in self._runs(prompt.ids)]
-        new = [self._see(picture) for start, picture in zip(starts, prompt.pictures, strict=True) if start >= reused]
+        new = [self._see(image) for start, image in zip(starts, prompt.images, strict=True) if start >= reused]
         if new:
             inputs["pixel_values"] = torch.cat([pixels for pixels, _ in new]).to(self._device, self._model.dtype)
             inputs["image_grid_thw"] = torch.cat([grid for _, grid in new]).to(self._device)

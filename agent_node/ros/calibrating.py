@@ -49,7 +49,7 @@ def record(
     """What a person takes at the terminal, and the names of the frames.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown driver; UNAVAILABLE without joint states or pictures.
+        ToolError: INVALID_ARGUMENT for an unknown driver; UNAVAILABLE without joint states or images.
     """
     if driver not in ("", *DRIVERS):
         raise invalid(f"--driver must be one of {', '.join(DRIVERS)}, got {driver[:40]!r}.")
@@ -94,7 +94,7 @@ def take(
     """Poses until there are enough, or a person types q.
 
     Args:
-        camera: Takes the pictures.
+        camera: Takes the images.
         read: Called for fresh joint positions (n,) [rad].
         settled: Likewise, of an arm at rest; raises ToolError where it is not.
         said: Where board and camera are about, for the poses that are proposed.

@@ -119,7 +119,7 @@ class Operator:
         run_dirs: Folders of all commands that the last words became.
         as_said: The last words became one command, word for word.
         answers: Answers to the questions of the last command.
-        candidates: Things that the question lets choose from that waits for the next words, in their order.
+        candidates: Objects that the question lets choose from that waits for the next words, in their order.
     """
 
     def __init__(self, link: RosLink, listener: Listener, ask: Ask = nobody, session: str = "") -> None:
@@ -151,7 +151,7 @@ class Operator:
 
         Args:
             text: The words.
-            pointed: Points of the scene camera's picture that words such as "this one" and "here" mean, in order.
+            pointed: Points of the scene camera's image that words such as "this one" and "here" mean, in order.
         """
         episode = Episode(text, [], [], Session())
         began = time.monotonic()

@@ -21,11 +21,11 @@ from toolhand.tool_nodes.ros.link import RosLink
 from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
 from toolhand.tool_nodes.ros.remote import RemoteCamera
 from toolhand.tool_nodes.scene_change import changed_around, looks_otherwise_around
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 from toolhand.tool_nodes.types import Frame
 
 _MOST_NOTED = 2 * MOST_POINTS
-"""Points whose picture is kept [-]: those of a sentence that waits, and of the next; 2 MB each."""
+"""Points whose image is kept [-]: those of a sentence that waits, and of the next; 2 MB each."""
 _MOST_ASKED = 3
 """So often a point is asked for once more [-]; then the sentence ends."""
 _LOOK_S = 10.0
@@ -33,7 +33,7 @@ _LOOK_S = 10.0
 
 
 def point_message(point: PointedPoint) -> Any:
-    """The PointedAt of a point; (NaN, NaN) where it stands nowhere in a picture."""
+    """The PointedAt of a point; (NaN, NaN) where it stands nowhere in an image."""
     x, y = (math.nan, math.nan) if point.point is None else point.point
     stamp = time_message(point.stamp_ns)
     return PointedAt(camera=point.camera, stamp=stamp, point=Point2D(x=x, y=y), label=point.label)
@@ -47,7 +47,7 @@ def points_of(messages: Sequence[Any], most: int = MOST_POINTS) -> tuple[Pointed
         most: Most of them that are taken.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for too many, a point outside the picture, or names that are too long.
+        ToolError: INVALID_ARGUMENT for too many, a point outside the image, or names that are too long.
     """
     if len(messages) > most:
         raise invalid(f"At most {most} points go with a sentence, got {len(messages)}.")
@@ -58,14 +58,14 @@ def points_of(messages: Sequence[Any], most: int = MOST_POINTS) -> tuple[Pointed
 
 
 def candidates_of(messages: Sequence[Any]) -> tuple[PointedPoint, ...]:
-    """The candidates of PointedAt messages; those of a picture have a point. Raises ToolError as `points_of`."""
+    """The candidates of PointedAt messages; those of an image have a point. Raises ToolError as `points_of`."""
     return tuple(
         PointedPoint(None, label=each.label) if math.isnan(each.point.x) else points_of([each])[0] for each in messages
     )
 
 
 def candidate_messages(choices: Iterable[Choice]) -> list[Any]:
-    """The PointedAt messages of what a question lets choose from, in the scene camera's picture."""
+    """The PointedAt messages of what a question lets choose from, in the scene camera's image."""
     return [point_message(PointedPoint(each.point, label=each.words[:LONGEST_LABEL])) for each in choices]
 
 
@@ -75,8 +75,8 @@ class _Noted:
 
     Attributes:
         looked: The look is over.
-        frame: Picture that was taken then; None where none came.
-        stale: The scene around the point looked otherwise then than in the picture that was pointed at.
+        frame: Image that was taken then; None where none came.
+        stale: The scene around the point looked otherwise then than in the image that was pointed at.
     """
 
     looked: threading.Event = field(default_factory=threading.Event)
@@ -100,8 +100,8 @@ class PointWatch:
         """Look, in a thread, how the scene is just after somebody has pointed at it. Returns at once.
 
         Args:
-            point: Normalized (x, y) of the picture.
-            jpeg: The picture that was pointed at; empty for one that is too old to be kept, which counts as changed.
+            point: Normalized (x, y) of the image.
+            jpeg: The image that was pointed at; empty for one that is too old to be kept, which counts as changed.
         """
         noted = _Noted()
         with self._lock:
@@ -116,10 +116,10 @@ class PointWatch:
         try:
             noted.frame = self._camera.capture()
             if jpeg:
-                with opened(jpeg) as picture:
-                    shown = np.asarray(picture.convert("RGB"))
+                with opened(jpeg) as image:
+                    shown = np.asarray(image.convert("RGB"))
                 noted.stale = looks_otherwise_around(shown, noted.frame, point)
-        except PictureFileError:
+        except ImageFileError:
             noted.stale = True  # nobody knows what was clicked
         except ToolError:
             pass  # there is nothing to compare with later; grasping proves itself what it has grasped

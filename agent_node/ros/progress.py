@@ -12,11 +12,11 @@ from toolhand_interfaces.msg import CommandStep
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.events import Event, OperatorAnswer, ToolAnswered
-from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, sees_pictures, takes_answers
+from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, sees_images, takes_answers
 from toolhand.agent_node.runs.folder import image_path
 
 Publish = Callable[[Any, NDArray[np.uint8] | None], None]
-"""Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
+"""Gets each CommandStep and the image (H, W, 3) that it names, if it names one."""
 
 _FIELDS = {
     "thought": "thought",
@@ -41,7 +41,7 @@ class TurnProgress:
 
     Attributes:
         name: Name of the policy.
-        takes_answers, only_answers, sees_pictures: See the functions of `toolhand.agent_node.policy`.
+        takes_answers, only_answers, sees_images: See the functions of `toolhand.agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """
@@ -52,7 +52,7 @@ class TurnProgress:
         self._command = command
         self.name = policy.name
         self.takes_answers, self.only_answers = takes_answers(policy), only_answers(policy)
-        self.sees_pictures = sees_pictures(policy)
+        self.sees_images = sees_images(policy)
         self.turn = 0
         self.published = published
 
@@ -76,13 +76,13 @@ class TurnProgress:
             setattr(step, _FIELDS[event.kind], event.words if isinstance(event, OperatorAnswer) else event.text)
         record = event.record if isinstance(event, ToolAnswered) else None
         index = getattr(event if record is None else record, "image_index", None)
-        step.picture = "" if index is None else image_path(index)
+        step.image = "" if index is None else image_path(index)
         self._send(step, None if record is None or index is None else record.result.image)
 
-    def _send(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+    def _send(self, step: CommandStep, image: NDArray[np.uint8] | None) -> None:
         step.number, step.command, step.turn = self.published + 1, self._command, self.turn
         self.published = step.number
-        self._publish(step, picture)
+        self._publish(step, image)
 
 
 def call_text(call: ToolCall) -> str:

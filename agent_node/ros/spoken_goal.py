@@ -32,7 +32,7 @@ from toolhand.agent_node.dialogue.pointed_picture import pointed_picture
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, OperatorAnswer, nobody
 from toolhand.agent_node.policies.options import PolicyOptions
-from toolhand.agent_node.policy import Policy, sees_pictures, takes_answers
+from toolhand.agent_node.policy import Policy, sees_images, takes_answers
 from toolhand.agent_node.protocol import Protocol
 from toolhand.agent_node.ros.answers import AnswerDesk
 from toolhand.agent_node.ros.joint_log import JointLog
@@ -85,7 +85,7 @@ class CommandSetup:
         about: Entries of every `result.json`.
         others: Facts of the other nodes.
         answers: Where answers of operators come in.
-        pictures: Shows what the tools return.
+        images: Shows what the tools return.
     """
 
     node: Node
@@ -101,7 +101,7 @@ class CommandSetup:
     about: Mapping[str, Any]
     others: GraphRecord
     answers: AnswerDesk
-    pictures: Publisher
+    images: Publisher
 
     def now(self) -> float:
         """Time of the node [s]: simulated where /clock is used."""
@@ -200,8 +200,8 @@ class SpokenGoal:
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
-                pictures, caption = self._pointed_picture(sentence, node) if sees_pictures(chosen) else ([], "")
-                episode = self._agent(progress, toolbox, recorder).run(sentence, pictures, memory, caption)
+                images, caption = self._pointed_image(sentence, node) if sees_images(chosen) else ([], "")
+                episode = self._agent(progress, toolbox, recorder).run(sentence, images, memory, caption)
         except ToolError as error:  # nothing is left of a command that could not begin
             clear_empty(run_dir)
             if error.code is not ErrorCode.STOPPED:
@@ -255,7 +255,7 @@ class SpokenGoal:
         points = points_of(self._request.pointed)
         return {"pointed": [dataclasses.asdict(each) for each in points]} if points else {}
 
-    def _pointed_picture(self, sentence: str, node: Node) -> tuple[list[SessionImage], str]:
+    def _pointed_image(self, sentence: str, node: Node) -> tuple[list[SessionImage], str]:
         """See `pointed_picture`; nothing where the camera gives none: a look of the policy's own will say why."""
         try:
             points = points_of(self._request.pointed)
@@ -327,22 +327,22 @@ class SpokenGoal:
         self.told = f"Nobody answered within {desk.deadline_s:g} s; the question is closed." if too_late else ""
         return answer
 
-    def _publish(self, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
-        """Publish a step for the operator, and its picture for viewers."""
+    def _publish(self, step: CommandStep, image: NDArray[np.uint8] | None) -> None:
+        """Publish a step for the operator, and its image for viewers."""
         self.steps.append(step)
         if step.question and not step.candidates:
             step.candidates = candidate_messages(choices_in(step.question))
         if step.question and self.asks:
             self._setup.answers.expect(step.number, self._request.session)
-        pictures = self._setup.pictures
-        if picture is not None and pictures.get_subscription_count():
-            header = Header(stamp=self._setup.node.get_clock().now().to_msg(), frame_id=step.picture)
-            data = array.array("B", jpeg_bytes(picture))
-            pictures.publish(CompressedImage(header=header, format="jpeg", data=data))
+        images = self._setup.images
+        if image is not None and images.get_subscription_count():
+            header = Header(stamp=self._setup.node.get_clock().now().to_msg(), frame_id=step.image)
+            data = array.array("B", jpeg_bytes(image))
+            images.publish(CompressedImage(header=header, format="jpeg", data=data))
         self.running.goal.publish_feedback(RunCommand.Feedback(step=step))
 
 
-def _tell_nobody(step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+def _tell_nobody(step: CommandStep, image: NDArray[np.uint8] | None) -> None:
     """The steps of what is done on the way to a command are none of the operator's."""
 
 

@@ -23,15 +23,15 @@ from toolhand.tool_nodes.files import write_whole
 from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 
 JPEG_QUALITY = 85
-"""Quality of the pictures of a run, of 100: that of `run.mcap`. A PNG of a camera's noise is ten times as long."""
+"""Quality of the images of a run, of 100: that of `run.mcap`. A PNG of a camera's noise is ten times as long."""
 SAFETY_FILE = "safety.jsonl"
 """Every attempt to move of a run, a line of JSON each, in its folder; absent where there was none."""
 
 
 RUN_NAME = re.compile(r"(\d{8}-\d{6})-\d{1,9}")
 """Name of a run's folder: the UTC time, and a counter."""
-_PICTURE = re.compile(r"\d{3,9}\.jpg")
-"""Name of a picture of a run."""
+_IMAGE = re.compile(r"\d{3,9}\.jpg")
+"""Name of an image of a run."""
 _FILES = frozenset({"result.json", "trajectory.jsonl", "report.html", "run.mcap", "metadata.yaml"})
 _FILES |= {"foxglove_layout.json", SAFETY_FILE}
 """Files of a run."""
@@ -106,8 +106,8 @@ def _holds_only_a_run(folder: Path) -> bool:
         if path.is_symlink():
             return False
         if path.is_dir():
-            pictures = path.name == "images" and all(_PICTURE.fullmatch(file.name) for file in path.iterdir())
-            if not pictures and not (path.name.isdecimal() and _holds_only_a_run(path)):
+            images = path.name == "images" and all(_IMAGE.fullmatch(file.name) for file in path.iterdir())
+            if not images and not (path.name.isdecimal() and _holds_only_a_run(path)):
                 return False
         elif path.name not in _FILES and not _UNFINISHED.fullmatch(path.name):
             return False
@@ -193,23 +193,23 @@ def _plain(value: Any) -> Any:
 
 
 def image_path(index: int) -> str:
-    """Where a picture of the conversation lies in the run folder."""
+    """Where an image of the conversation lies in the run folder."""
     return f"images/{index:03d}.jpg"
 
 
 def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:
-    """A picture (H, W, 3) as JPEG of JPEG_QUALITY."""
+    """An image (H, W, 3) as JPEG of JPEG_QUALITY."""
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, format="JPEG", quality=JPEG_QUALITY)
     return buffer.getvalue()
 
 
 def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[str, Any]]) -> None:
-    """Write `trajectory.jsonl` and its pictures: one line in the chat format of training tools.
+    """Write `trajectory.jsonl` and its images: one line in the chat format of training tools.
 
     The line is {"messages": [{"role", "content": [part, ...]}], "tools": schemas, "images": [path, ...]}. A
     part is {"type": "text", "text"} or {"type": "image", "image": path}; paths are relative to the folder
-    and listed in the order of their parts. Pictures are written first, so no line names a missing one. An assistant's
+    and listed in the order of their parts. Images are written first, so no line names a missing one. An assistant's
     message has "token_ids" and "logprobs" besides where the policy gave them; see `toolhand.agent_node.policy.Reply`.
 
     Args:
@@ -220,8 +220,8 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
     Raises:
         ToolError: UNAVAILABLE when a file cannot be written.
     """
-    for index, picture in enumerate(episode.session.images):
-        write_atomically(run_dir / image_path(index), jpeg_bytes(picture.rgb))
+    for index, image in enumerate(episode.session.images):
+        write_atomically(run_dir / image_path(index), jpeg_bytes(image.rgb))
     replies = iter(turn.reply for turn in episode.turns)
     messages: list[dict[str, Any]] = [
         {"role": message.role, "content": _content(message)}

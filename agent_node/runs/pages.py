@@ -1,7 +1,7 @@
 """HTML pages that need no network, no server and, to be read, no script: one look, by templates that escape.
 
 Everything that an operator, a model or a tool wrote is hostile until escaped: templates escape whatever they are given,
-clip it and spell out the characters that turn its direction. A content security policy stands behind that: pictures
+clip it and spell out the characters that turn its direction. A content security policy stands behind that: images
 come from the page's folder and the page itself, and only the page's own script may run.
 
 A template stands beside the module that fills it in, extends `layout.html` and takes its elements from `parts.html`.
@@ -101,18 +101,18 @@ def digest_of(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-_PICTURES = re.compile(r'src="data:[^"]*"')
+_IMAGES = re.compile(r'src="data:[^"]*"')
 
 
 class Room:
-    """Bytes that the words of a part of a page may still take; pictures inside it are bounded apart."""
+    """Bytes that the words of a part of a page may still take; images inside it are bounded apart."""
 
     def __init__(self, size: int) -> None:
         self._left = size
 
     def take(self, html: str) -> bool:
         """True if the text fits, which uses its room up."""
-        self._left -= len(encode(_PICTURES.sub("", html)))
+        self._left -= len(encode(_IMAGES.sub("", html)))
         return self._left >= 0
 
 
@@ -162,16 +162,16 @@ def usage(replies: Sequence[Reply]) -> str:
     return f"{usage}, cost {cost:.4g}" if cost else usage
 
 
-# -- pictures ------------------------------------------------------------------------------------
+# -- images ------------------------------------------------------------------------------------
 
 
-def jpegs_of(pictures: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]]) -> list[bytes]:
-    """All pictures in the best (longer side [px], quality) that fits; at worst only the first that fit."""
+def jpegs_of(images: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]]) -> list[bytes]:
+    """All images in the best (longer side [px], quality) that fits; at worst only the first that fit."""
     encoded: list[bytes] = []
     for width, quality in sizes:
         encoded, left = [], room
-        for picture in pictures:
-            image, buffer = Image.fromarray(picture), io.BytesIO()
+        for shown in images:
+            image, buffer = Image.fromarray(shown), io.BytesIO()
             image.thumbnail((width, width))
             image.save(buffer, format="JPEG", quality=quality)
             encoded.append(buffer.getvalue())
@@ -185,16 +185,16 @@ def jpegs_of(pictures: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]
 
 
 def data_url(content: bytes, media_type: str = "image/jpeg") -> Markup:
-    """A picture as the address of an element."""
+    """An image as the address of an element."""
     return Markup(f"data:{media_type};base64,{base64.b64encode(content).decode()}")
 
 
 class Gallery:
-    """Pictures of a store for a page, each in the best (longer side [px], JPEG quality) that fits its room [bytes].
+    """Images of a store for a page, each in the best (longer side [px], JPEG quality) that fits its room [bytes].
 
     Args:
-        store: Has `get(name)`, which gives a picture (H, W, 3) or raises ToolError.
-        room: For each picture [bytes].
+        store: Has `get(name)`, which gives an image (H, W, 3) or raises ToolError.
+        room: For each image [bytes].
         sizes: To choose from.
     """
 
@@ -202,7 +202,7 @@ class Gallery:
         self._store, self._room, self._sizes = store, room, sizes
 
     def get(self, name: str | None) -> tuple[RGB, Markup] | str:
-        """A picture with its address; a sentence where it is missing, damaged or did not fit."""
+        """An image with its address; a sentence where it is missing, damaged or did not fit."""
         try:
             rgb = self._store.get(name or "")
         except ToolError as error:

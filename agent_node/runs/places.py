@@ -1,4 +1,4 @@
-"""The places that a command has asked for, as areas of the pictures in which it did."""
+"""The places that a command has asked for, as areas of the images in which it did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AskedPlace:
 
     Attributes:
         words: Words for it, as the tool was given them.
-        image: The picture in the run folder.
+        image: The image in the run folder.
         image_index: Its number.
         point: Normalized point (x, y) that was found there.
         outlines: Normalized corners of closed lines; what an odd number of them surrounds is the place.
@@ -41,7 +41,7 @@ class AskedPlace:
 
 
 def asked_places(episode: Episode) -> list[AskedPlace]:
-    """The places of a command, in order; without those whose things no call has found in the same picture."""
+    """The places of a command, in order; without those whose objects no call has found in the same image."""
     found: dict[tuple[str, int], AskedPlace] = {}
     for record in episode.records:
         place = _place(record, episode)
@@ -61,10 +61,10 @@ def _place(record: CallRecord, episode: Episode) -> AskedPlace | None:
         if request is None or image.frame is None or not image.is_whole_frame:
             return None
         references = [_points_of(phrase, index, episode) for phrase in request.all_references]
-        thing = next(iter(_points_of(request.thing, index, episode)), None) if request.thing else None
+        item = next(iter(_points_of(request.thing, index, episode)), None) if request.thing else None
         if not all(references):
             return None
-        outlines = place_area(image.frame, request, references, thing)
+        outlines = place_area(image.frame, request, references, item)
     except ToolError:  # no area that could be shown
         return None
     point = (round(float(points[0][0]), 4), round(float(points[0][1]), 4))
@@ -72,7 +72,7 @@ def _place(record: CallRecord, episode: Episode) -> AskedPlace | None:
 
 
 def _points_of(phrase: str, index: int, episode: Episode) -> list[ImagePoint]:
-    """Where things of a phrase were found in a picture. Raises ToolError for a phrase that cannot be read."""
+    """Where objects of a phrase were found in an image. Raises ToolError for a phrase that cannot be read."""
     if (own := parse_noun_phrase(phrase).point) is not None:
         return [own]
     for record in episode.records:

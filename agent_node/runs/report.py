@@ -1,6 +1,6 @@
-"""The report of one run: an HTML file beside its pictures (`agent_node/runs/pages.py`).
+"""The report of one run: an HTML file beside its images (`agent_node/runs/pages.py`).
 
-The pictures of the conversation lie in `images/` alone; the film is in the file.
+The images of the conversation lie in `images/` alone; the film is in the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from toolhand.tool_nodes.drawing import RGB
 from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.results import invalid, unavailable
 
-_PICTURE = re.compile(rb'src="(images/\d{3,9}\.jpg)"')
+_IMAGE = re.compile(rb'src="(images/\d{3,9}\.jpg)"')
 _LONGEST_PAGE = 64 * MIB
 """Longest report that is completed [bytes]; one has less than four."""
 _TURNS_BYTES, _CONVERSATION_BYTES = 350_000, 350_000
@@ -58,11 +58,11 @@ def write_report(
             Entries that say how the run was begun, such as `scene`, `seed` and `command`, stand at the head. All other
             entries fill the table of details; nested mappings become one row an entry, names that end in `_s` are
             seconds.
-        frames: Pictures of the motion, uint8 (H, W, 3), any number.
+        frames: Images of the motion, uint8 (H, W, 3), any number.
         frame_times: Time of each frame [s].
 
     Raises:
-        ToolError: INVALID_ARGUMENT for frames that are no pictures or lack times; UNAVAILABLE when the file
+        ToolError: INVALID_ARGUMENT for frames that are no images or lack times; UNAVAILABLE when the file
             cannot be written.
     """
     _check(frames, frame_times, [image.rgb for image in episode.session.images])
@@ -165,27 +165,27 @@ def _slot(name: str, html: str) -> str:
     return f"<!-- {name} -->{html}<!-- end of {name} -->"
 
 
-def _check(frames: Sequence[RGB], frame_times: Sequence[float], pictures: Sequence[RGB]) -> None:
+def _check(frames: Sequence[RGB], frame_times: Sequence[float], images: Sequence[RGB]) -> None:
     if len(frames) != len(frame_times):
         raise invalid(f"Every frame needs one time, got {len(frames)} frames and {len(frame_times)} times.")
-    for picture in (*frames, *pictures):
-        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-            raise invalid(f"A picture must be uint8 (H, W, 3), got {picture.dtype} {picture.shape}.")
+    for image in (*frames, *images):
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+            raise invalid(f"A picture must be uint8 (H, W, 3), got {image.dtype} {image.shape}.")
 
 
-def with_pictures(report: bytes, picture: Callable[[str], bytes]) -> bytes:
-    """A report with the pictures of its folder inside, for where nothing may be loaded.
+def with_images(report: bytes, image: Callable[[str], bytes]) -> bytes:
+    """A report with the images of its folder inside, for where nothing may be loaded.
 
     Args:
         report: The report.
-        picture: Reads a picture by its path in the folder. Pictures that it has none of (OSError) stay as they are.
+        image: Reads an image by its path in the folder. Images that it has none of (OSError) stay as they are.
     """
 
     def inside(source: re.Match[bytes]) -> bytes:
         try:
-            data = picture(source[1].decode())
+            data = image(source[1].decode())
         except OSError:
             return source[0]
         return b'src="data:image/jpeg;base64,' + base64.b64encode(data) + b'"'
 
-    return _PICTURE.sub(inside, report)
+    return _IMAGE.sub(inside, report)

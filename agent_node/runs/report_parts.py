@@ -22,9 +22,9 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 MAX_FRAMES = 60
 """Frames of the film; longer recordings are thinned evenly."""
 MOST_FOUND, MOST_POINTS = 9, 40
-"""Most pictures of what was found that are shown, and most points of each [-]."""
+"""Most images of what was found that are shown, and most points of each [-]."""
 _FILM_BYTES = 1_000_000
-"""Largest sum of the film's pictures [bytes]; base64 makes a third more of them."""
+"""Largest sum of the film's images [bytes]; base64 makes a third more of them."""
 _FILM_SIZES = ((480, 78), (400, 65), (320, 55), (240, 45), (160, 35), (100, 25))
 """(longer side [px], JPEG quality) to choose from; the first that fits the bytes is taken."""
 _SAME_POINT = 0.002
@@ -106,7 +106,7 @@ def _reading(task: str) -> Iterator[tuple[str, str]]:
 
 
 def _which(phrase: NounPhrase) -> Iterator[tuple[str, str]]:
-    """How one thing is distinguished from others of its kind."""
+    """How one object is distinguished from others of its kind."""
     chosen = []
     for selector in phrase.selectors:
         place = _PICKS.get(selector.key, f"most {selector.key}")
@@ -185,11 +185,11 @@ def times(episode: Episode) -> dict[str, Any]:
     return {"segments": segments[:400], "kinds": kinds, "whole": sum(s for _, s, _ in segments) or 1.0}
 
 
-# -- pictures --------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------
 
 
 def story(episode: Episode) -> list[tuple[str, int]]:
-    """(title, number of the picture): first view, chosen grasp, after the grasp, after placing, as far as there."""
+    """(title, number of the image): first view, chosen grasp, after the grasp, after placing, as far as there."""
     seen = [r for r in episode.records if r.image_index is not None and r.result.ok]
     grasps = [i for i, r in enumerate(seen) if r.name == "robot.execute_grasp"]
     before = seen[: grasps[-1]] if grasps else seen
@@ -203,7 +203,7 @@ def story(episode: Episode) -> list[tuple[str, int]]:
 
 
 def candidates(episode: Episode) -> list[dict[str, Any]]:
-    """Pictures in which a tool pointed at something, with its `points` (x, y) and which of them were `taken`."""
+    """Images in which a tool pointed at something, with its `points` (x, y) and which of them were `taken`."""
     taken = [point for record in episode.records for point in _points_given(record.arguments)]
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for record in episode.records:
@@ -232,13 +232,13 @@ def _among(point: tuple[float, float], points: Sequence[tuple[float, float]]) ->
 
 
 def placement(episode: Episode) -> CallRecord | None:
-    """The call whose picture shows where the last thing that was placed stands."""
+    """The call whose image shows where the last object that was placed stands."""
     placed = [r for r in episode.records if r.image_index is not None and r.result.facts.get("placed")]
     return placed[-1] if placed else None
 
 
 def film(frames: Sequence[RGB], frame_times: Sequence[float]) -> list[tuple[RGB, Markup, float]]:
-    """Pictures of the motion with their addresses and times [s], evenly thinned."""
+    """Images of the motion with their addresses and times [s], evenly thinned."""
     if not len(frames):
         return []
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(len(frames), MAX_FRAMES)).round().astype(int))

@@ -1,4 +1,4 @@
-"""Writes the run folder: `result.json`, `trajectory.jsonl`, pictures, `run.mcap`, `report.html`."""
+"""Writes the run folder: `result.json`, `trajectory.jsonl`, images, `run.mcap`, `report.html`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def write_run(
         more: Further entries of `result.json`.
         recorder: Has heard the command; None leaves no `run.mcap`.
         motion: Positions and velocities of the joints meanwhile.
-        truth: Where things were, by the simulator.
-        film: Makes pictures of the motion, with their times [s].
+        truth: Where objects were, by the simulator.
+        film: Makes images of the motion, with their times [s].
 
     Returns:
         Which files could not be written.

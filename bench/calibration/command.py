@@ -32,7 +32,7 @@ INSIDE = float(chi2.ppf(0.95, 6))
 """Squared error in standard deviations below which the stated deviation covers the truth [-]: the ellipsoid that holds
 95 % of what six normal errors give."""
 FAULT_SEEDS = 5
-"""Seeds of which each fault that needs pictures of its own is drawn [-]."""
+"""Seeds of which each fault that needs images of its own is drawn [-]."""
 _NAMED = {
     "pedestal of +12 cm": ("120 mm below", "119 mm below", "121 mm below"),
     "pedestal of -12 cm": ("120 mm above", "119 mm above", "121 mm above"),
@@ -51,7 +51,7 @@ class CalibrationJob:
         camera: The camera.
         seed: Seed of places and noise.
         poses: Number of poses.
-        faults: Try the faults that need pictures of their own.
+        faults: Try the faults that need images of their own.
     """
 
     camera: CameraPlace
@@ -101,7 +101,7 @@ def calibrate_once(job: CalibrationJob) -> CalibrationRecord:
     miss = np.concatenate([off[:3, 3], Rotation.from_matrix(off[:3, :3]).as_rotvec()])
     faults = _faults_of_given(rig, taken)
     if job.faults:
-        faults |= _faults_of_pictures(job)
+        faults |= _faults_of_images(job)
     position, rotation = found.sd
     return CalibrationRecord(
         job,
@@ -123,7 +123,7 @@ def _solve(rig: Rig, taken: Taken, board: CharucoBoard | None = None, K: FloatAr
 
 
 def _at_work(rig: Rig, found: HandEye) -> float:
-    """By how much what the camera sees is off [m] where the board was in the last picture."""
+    """By how much what the camera sees is off [m] where the board was in the last image."""
     rig_board = rig.true_board()
     T_base_camera = rig.hand() @ rig.X if rig.said.on_hand else rig.X
     believed = rig.hand() @ found.X if rig.said.on_hand else found.X
@@ -143,7 +143,7 @@ def _degenerate(job: CalibrationJob) -> tuple[str, str]:
 
 
 def _faults_of_given(rig: Rig, taken: Taken) -> dict[str, str]:
-    """Faults that the same pictures show: what is said of the board and of the camera is wrong."""
+    """Faults that the same images show: what is said of the board and of the camera is wrong."""
     board = rig.said.board
     larger = replace(board, square_m=board.square_m / 0.97)
     K = rig.model.K.copy()
@@ -154,7 +154,7 @@ def _faults_of_given(rig: Rig, taken: Taken) -> dict[str, str]:
     }
 
 
-def _faults_of_pictures(job: CalibrationJob) -> dict[str, str]:
+def _faults_of_images(job: CalibrationJob) -> dict[str, str]:
     said = {}
     for name, height in (("pedestal of +12 cm", -0.12), ("pedestal of -12 cm", 0.12)):
         rig = Rig(job.camera, job.seed, table_m=height)

@@ -15,7 +15,7 @@ from toolhand.tool_nodes.ports import Camera
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 _LIFTED_M = 0.03
-"""A thing whose origin has risen by this is lifted [m]; a round figure above what a nudge does."""
+"""An object whose origin has risen by this is lifted [m]; a round figure above what a nudge does."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PickJob:
 
 @dataclass(frozen=True)
 class PickRecord:
-    """Why each pick failed; "" where the thing is in the hand by the simulator's truth."""
+    """Why each pick failed; "" where the object is in the hand by the simulator's truth."""
 
     seed: int
     true: str
@@ -41,14 +41,14 @@ class PickRecord:
 
 
 class _Believed:
-    """A camera whose pictures are true, and whose pose is the calibrated one."""
+    """A camera whose images are true, and whose pose is the calibrated one."""
 
     def __init__(self, camera: Camera, offset: FloatArray) -> None:
         self._camera, self._offset = camera, offset
         self._last: tuple[Frame, Frame] | None = None
 
     def capture(self) -> Frame:
-        """See ports.Camera; the same picture gives the same frame."""
+        """See ports.Camera; the same image gives the same frame."""
         frame = self._camera.capture()
         if self._last is None or self._last[0] is not frame:
             self._last = frame, replace(frame, T_base_camera=carried(frame.T_base_camera @ self._offset))
@@ -67,7 +67,7 @@ class _CalibratedStation(Station):
 
 
 def pick(job: PickJob) -> PickRecord:
-    """Pick the same thing of the same scene twice."""
+    """Pick the same object of the same scene twice."""
     offset = np.reshape(job.offset, (4, 4))
     return PickRecord(job.seed, _pick(job.seed, np.eye(4)), _pick(job.seed, offset))
 
@@ -77,11 +77,11 @@ def _pick(seed: int, offset: FloatArray) -> str:
     index = int(np.random.default_rng((seed, 4)).integers(len(scene.objects)))
     kind = type("CalibratedStation", (_CalibratedStation,), {"offset": offset})
     station: Station = kind(scene, StationConfig(seed=seed))
-    thing = scene.objects[index].id
-    before = station.world.snapshot().objects[thing].position_m[2]
+    item = scene.objects[index].id
+    before = station.world.snapshot().objects[item].position_m[2]
     error = grasp_by_tools(station, index)
     if error is not None:
         return str(error.code)
-    now = station.world.snapshot().objects[thing]
+    now = station.world.snapshot().objects[item]
     held = "gripper" in now.touching and now.position_m[2] > before + _LIFTED_M
     return "" if held else "not in the hand"

@@ -1,4 +1,4 @@
-"""A simulated arm, camera and board whose true places are known, and the pictures that a calibration is given.
+"""A simulated arm, camera and board whose true places are known, and the images that a calibration is given.
 
 The truth comes from the simulator: a mount that is not where the robot's description has it, and joints that are not
 where the encoders say.
@@ -30,7 +30,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray, Frame, PoseGoal
 
 BLUR_PX, NOISE = 0.6, 2.0
-"""Blur [px] and noise [grey levels] of the pictures, standard deviations."""
+"""Blur [px] and noise [grey levels] of the images, standard deviations."""
 ENCODER_RAD = np.radians(0.02)
 """Standard deviation of what an encoder says [rad]."""
 _MOUNT_M, _MOUNT_RAD = 0.004, np.radians(1.5)
@@ -39,7 +39,7 @@ what a mount made by hand is off."""
 _BOARD_M, _BOARD_RAD = 0.008, np.radians(3.0)
 """The same of the board [m], [rad], put down or gripped by eye."""
 CORNER_PX = 0.05
-"""Noise of corners that are computed instead of found [px]: what the found ones have in the pictures here."""
+"""Noise of corners that are computed instead of found [px]: what the found ones have in the images here."""
 DEGENERATE = ("no turn", "one axis", "one pose")
 """Poses that determine nothing: the hand is shifted only, turned about one axis only, or stays where it is."""
 TRIES = 60
@@ -52,9 +52,9 @@ class Taken:
 
     Attributes:
         joints: (n, d) as read [rad].
-        seen: Corners of the n pictures.
-        frames: The pictures.
-        refused: Pictures that were taken in vain, and why.
+        seen: Corners of the n images.
+        frames: The images.
+        refused: Images that were taken in vain, and why.
     """
 
     joints: FloatArray
@@ -154,7 +154,7 @@ class Rig:
     # -- what is measured ----------------------------------------------------------------------------
 
     def take(self, n: int, tries: int = TRIES, drawn: bool = True) -> Taken:
-        """Pictures and readings from n poses that the planner has a way to; fewer after so many tries.
+        """Images and readings from n poses that the planner has a way to; fewer after so many tries.
 
         Without drawing the corners are computed, see `_computed`.
         """
@@ -211,7 +211,7 @@ class Rig:
             roll = self.rng.uniform(-1.5, 1.5) if kind == "one axis" else 0.0
             R = tilt @ rotation_z(float(roll))
             goal = self.said.hand(pose(R, shift - R @ self.said.board.centre))
-            found = kinematics.descend(goal, q, 200)
+            found = kinematics.solve_ik(goal, q, 200)
             if found is None:
                 continue
             self.put(q := found)
@@ -221,7 +221,7 @@ class Rig:
 
 
 class _WithoutDepth:
-    """A camera whose pictures have no depth, so that nothing hides what is drawn into them."""
+    """A camera whose images have no depth, so that nothing hides what is drawn into them."""
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera

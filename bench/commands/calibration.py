@@ -20,7 +20,7 @@ class Options(BenchOptions):
         seeds: Calibrations of each.
         first_seed: Seed of the first.
         poses: Poses of each calibration.
-        picks: Scenes in which a thing is picked by the true scene camera and by the calibrated one.
+        picks: Scenes in which an object is picked by the true scene camera and by the calibrated one.
         jobs: Processes.
     """
 

@@ -11,10 +11,10 @@ from toolhand.bench.options import BenchOptions
 
 @dataclass(frozen=True)
 class Options(BenchOptions):
-    """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
+    """Ask for objects that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
 
     Attributes:
-        n: Scenes; each is asked for up to five things.
+        n: Scenes; each is asked for up to five objects.
         first_seed: Seed of the first scene.
         jobs: Processes.
     """

@@ -17,7 +17,7 @@ from toolhand.bench.options import BenchOptions
 from toolhand.tool_nodes.port_names import PortNames
 
 GraspProtocol = Literal["attempt", "any", "clear"]
-"""One thing of a scene once, whatever is seen best, or that until the scene is empty."""
+"""One object of a scene once, whatever is seen best, or that until the scene is empty."""
 SENSOR = "realsense_d435"
 """Sensor of the benchmark where none is named."""
 AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
@@ -26,14 +26,14 @@ AS_MEASURED = BackendOptions("pixels", PortNames(sensor=SENSOR))
 
 @dataclass(frozen=True)
 class Options(BenchOptions):
-    """Grasp things of any set in any clutter, beside a naive control; success, masks, times and causes of failure.
+    """Grasp objects of any set in any clutter, beside a naive control; success, masks, times and causes of failure.
 
     Attributes:
         objects: Object sets and folders of meshes, several with +.
         scene: Kinds of scenes, several with commas; all that suit the sets where it is left out.
         n: Scenes of each kind; with the catalogue's own kinds, 58 grasp each product alone and in clutter.
         first_seed: Seed of the first scene of each kind.
-        protocol: `attempt` asks for one thing of each scene once, `any` for whatever the tools see best, `clear` for
+        protocol: `attempt` asks for one object of each scene once, `any` for whatever the tools see best, `clear` for
             that until the scene is empty or two attempts running fail.
         vs: Another backend to compare with on the same scenes: the name of a generator or segmenter, or PORT:NAME.
         control: Compare with a naive grasp from straight above on the same masks.

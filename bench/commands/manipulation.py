@@ -39,9 +39,9 @@ class EpisodeOptions:
         driver: Manners of the arm's driver in that graph: "ideal", or "kortex", those of ros2_kortex.
         policy: Who decides; each episode has a new one, seeded by its scene.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
-        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
+        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, objects that slip; see
             toolhand.training.env.difficulty. Only with the transport process.
-        fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
+        fast: Images of 320x240, and what rests is not computed, as in rollouts: half the processor time.
     """
 
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
@@ -99,7 +99,7 @@ _AS_DEFAULT = EpisodeOptions()
 class Options(BenchOptions):
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
 
-    With --scene or --objects things of any object set lie in clutter instead, and each scene is asked for one by its
+    With --scene or --objects objects of any object set lie in clutter instead, and each scene is asked for one by its
     colour, for one by its side, and for one to be put beside another, as far as words single them out.
 
     Attributes:

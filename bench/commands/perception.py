@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolhand.agent_node.console.options import PictureSize, SensorName
+from toolhand.agent_node.console.options import ImageSize, SensorName
 from toolhand.agent_node.console.terminal import AsJson
 from toolhand.bench.options import BenchOptions
 from toolhand.tool_nodes import registry
@@ -22,13 +22,13 @@ class Options(BenchOptions):
         first_seed: Seed of the first scene.
         perception: Only this one of them.
         jobs: Processes.
-        plot: Where to write a picture of how reliable the scores are (PNG).
+        plot: Where to write an image of how reliable the scores are (PNG).
         text: Measure the reading of text instead, in one process.
         reader: Reader of text, with --text.
-        size: Width and height of the pictures; 4:3 keeps the field of view.
-        masks: Measure masks of unknown things instead, in scenes of these kinds, separated by commas: apart, crowd,
+        size: Width and height of the images; 4:3 keeps the field of view.
+        masks: Measure masks of unknown objects instead, in scenes of these kinds, separated by commas: apart, crowd,
             single, packed, touching, pile, bin, shelf, stacked, lying.
-        things: Object set of the clutter, with --masks.
+        objects: Object set of the clutter, with --masks.
         known: With --masks, products of the catalogue are known as such.
     """
 
@@ -41,10 +41,10 @@ class Options(BenchOptions):
     plot: Path | None = None
     text: bool = False
     reader: str = "rapidocr"
-    size: PictureSize = (640, 480)
+    size: ImageSize = (640, 480)
     sensor: SensorName = DEFAULT_SENSOR
     masks: str = ""
-    things: str = "generated"
+    objects: str = "generated"
     known: bool = False
     as_json: AsJson = False
 

@@ -51,7 +51,7 @@ class Options(BenchOptions):
         out: Folder of the outcomes (a line of JSON each), the tables and the page.
         workers: Conversations at once, in threads of this process: for servers, which wait for one another.
         turns: Assistant turns of a conversation.
-        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
+        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, objects that slip; see
             toolhand.training.env.difficulty.
         bootstrap_seed: Seed of the intervals of paired differences.
     """

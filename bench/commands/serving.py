@@ -31,7 +31,7 @@ ABOUT: Mapping[str, str] = {
 class Options(BenchOptions):
     """Call tools in process, as actors and in batches from many conversations; print what that takes.
 
-    A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
+    A conversation waits for each answer before its next call, and has a new image every four calls. All callers are
     threads of this process. A cluster is started and taken down; one that is served already is left alone.
 
     Attributes:

@@ -124,7 +124,7 @@ def _judged(option: Expected, said: Uttered, turn: RobotsTurn, history: History)
 def _deed(said: Uttered, turn: RobotsTurn, history: History, score: Score, untouched: Score) -> Judged:
     if turn.success:
         done = all(value for name, value in score.terms.items() if name != "others")
-        if done and not score.success and not score.wrong_things:
+        if done and not score.success and not score.wrong_objects:
             return Judged("done, another thing pushed", score.reasons, True)
         return Judged("as meant") if score.success else Judged("false success", score.reasons)
     moved = hand_way(history) > HAND_STILL_M

@@ -1,4 +1,4 @@
-"""The calls of a grasp by the tools alone, without an agent, and what the simulator knows of a picture and the hand."""
+"""The calls of a grasp by the tools alone, without an agent, and what the simulator knows of an image and the hand."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ LOOK = "robot.look_closer"
 
 
 def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
-    """Normalized point (x, y) in the middle of the visible pixels of a thing, which is one of them; None where hidden.
+    """Normalized point (x, y) in the middle of the visible pixels of an object, which is one of them; None where
+    hidden.
 
     Args:
-        ids: (H, W) indices of things.
-        index: Index of the thing.
+        ids: (H, W) indices of objects.
+        index: Index of the object.
     """
     rows, columns = np.nonzero(ids == index)
     if not rows.size:
@@ -34,9 +35,9 @@ def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
     return float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)
 
 
-def in_hand(world: World, thing: str) -> FloatArray:
-    """Pose (4, 4) of a thing in the robot's tip frame [m]."""
-    hand, body = (world.data.body(name) for name in (world.robot.tip_frame, thing))
+def in_hand(world: World, item: str) -> FloatArray:
+    """Pose (4, 4) of an object in the robot's tip frame [m]."""
+    hand, body = (world.data.body(name) for name in (world.robot.tip_frame, item))
     R = hand.xmat.reshape(3, 3).T
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = R @ body.xmat.reshape(3, 3), R @ (body.xpos - hand.xpos)
@@ -44,11 +45,11 @@ def in_hand(world: World, thing: str) -> FloatArray:
 
 
 def true_ids(station: Station, frame: Frame) -> NDArray[np.int32]:
-    """(H, W) index into `station.world.scene.objects` of what each pixel of a picture truly shows, -1 elsewhere.
+    """(H, W) index into `station.world.scene.objects` of what each pixel of an image truly shows, -1 elsewhere.
 
     Args:
-        station: Where the picture was taken.
-        frame: One of its latest pictures, as the tools have it.
+        station: Where the image was taken.
+        frame: One of its latest images, as the tools have it.
     """
     camera = station.wrist_camera if frame.camera == "wrist" else station.camera
     ids = (camera.with_ids(frame) if isinstance(camera, CameraWithoutIds) else frame).ids
@@ -64,8 +65,8 @@ class ToolCalls:
         station: Station with the tools.
 
     Attributes:
-        session: Variables and pictures that the calls have collected.
-        outlined: Index of the picture that the newest mask is of.
+        session: Variables and images that the calls have collected.
+        outlined: Index of the image that the newest mask is of.
     """
 
     def __init__(self, station: Station) -> None:
@@ -83,7 +84,7 @@ class ToolCalls:
         return record
 
     def look(self) -> Frame:
-        """Take a picture and its cloud. Raises ToolError as `call`."""
+        """Take an image and its cloud. Raises ToolError as `call`."""
         self.call("robot.capture_image")
         self.call("robot.get_depth_with_pointcloud")
         frame = self.session.newest_frame()
@@ -104,7 +105,7 @@ class ToolCalls:
         """Look, segment, compute_grasp, execute_grasp: the record of the last.
 
         Args:
-            point: Function that gives a normalized point on the thing for the picture that was taken.
+            point: Function that gives a normalized point on the object for the image that was taken.
 
         Raises:
             ToolError: The error of the first call that fails, and what `point` raises.
@@ -128,7 +129,7 @@ class ToolCalls:
 
 
 def grasp_by_tools(station: Station, index: int) -> ToolError | None:
-    """Grasp the thing of this index by the tools alone, pointed at in the middle of what is seen of it.
+    """Grasp the object of this index by the tools alone, pointed at in the middle of what is seen of it.
 
     Returns:
         What the tools reported; None for success.

@@ -18,9 +18,9 @@ from toolhand.bench.grasp.rows import (
     cause_rows,
     causes_of,
     format_paired,
+    objects_of,
     paired,
     rows_of,
-    things_of,
 )
 from toolhand.bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
 from toolhand.bench.grasp.sides import GraspSide, sides_of
@@ -130,7 +130,7 @@ def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol
         "rows": [
             {"side": s.label, **row} for s in sides for row in (*rows_of(of[s.role], protocol), *cause_rows(of[s.role]))
         ],
-        "things": [{"side": s.label, **row} for s in sides for row in things_of(of[s.role])],
+        "objects": [{"side": s.label, **row} for s in sides for row in objects_of(of[s.role])],
         "paired": {s.label: paired(of[first.role], of[s.role], protocol) for s in others},
         "scores": scores_of(of[first.role]),
         "unscored": sum(not r.scored for r in records),
@@ -141,7 +141,7 @@ def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol
                 "kind": r.kind,
                 "seed": r.seed,
                 "attempt": r.attempt,
-                "thing": r.thing,
+                "object": r.object,
                 "cause": r.cause,
                 "up": r.up,
                 "mask_iou": r.mask_iou,
@@ -159,7 +159,7 @@ def write_results(
 ) -> None:
     """Write tables, plots and the page into the folder of a run."""
     table = folder.write_table(records)
-    write_atomically(folder.path / "rows.csv", csv_of([*document["rows"], *document["things"]]).encode())
+    write_atomically(folder.path / "rows.csv", csv_of([*document["rows"], *document["objects"]]).encode())
     shown = {
         side.label: [row for row in document["rows"] if row["side"] == side.label and _is_plotted(row)]
         for side in sides
@@ -203,7 +203,7 @@ def report(document: Mapping[str, Any]) -> str:
 
 
 def _failure_line(failure: Mapping[str, Any]) -> str:
-    where = f"{failure['side']}, {failure['kind']} {failure['seed']}, {failure['thing']}"
+    where = f"{failure['side']}, {failure['kind']} {failure['seed']}, {failure['object']}"
     return f"{where}: {failure['cause']}: {failure['text']}"
 
 

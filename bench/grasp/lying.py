@@ -1,4 +1,5 @@
-"""How a thing lies among others, by the simulator's truth: how much of it is seen, and whether anything rests on it."""
+"""How an object lies among others, by the simulator's truth: how much of it is seen, and whether anything rests on
+it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _UNSEEN = 5
 
 
 def fits(station: Station, index: int) -> bool:
-    """Whether jaws from above open as wide as a thing is narrow, as it lies; indices as in `visible_share`."""
+    """Whether jaws from above open as wide as an object is narrow, as it lies; indices as in `visible_share`."""
     world = station.world
     placed = world.scene.objects[index]
     R = world.data.body(placed.id).xmat.reshape(3, 3)
@@ -24,15 +25,16 @@ def fits(station: Station, index: int) -> bool:
 
 
 def visible_share(station: Station, index: int, ids: NDArray[np.int32]) -> float | None:
-    """Pixels of a thing that are seen, over those that the same camera would show of it without other things and robot.
+    """Pixels of an object that are seen, over those that the same camera would show of it without other objects and
+    robot.
 
     Args:
-        station: The station, as it was when the picture was taken.
-        index: Index of the thing in `station.world.scene.objects`.
-        ids: (H, W) indices of things in the picture of the scene camera.
+        station: The station, as it was when the image was taken.
+        index: Index of the object in `station.world.scene.objects`.
+        ids: (H, W) indices of objects in the image of the scene camera.
 
     Returns:
-        A share in [0, 1]; None for a thing that would not be seen either, as one of clear plastic.
+        A share in [0, 1]; None for an object that would not be seen either, as one of clear plastic.
     """
     world = station.world
     body = world.model.body(world.scene.objects[index].id).id

@@ -1,4 +1,4 @@
-"""A page of a grasp benchmark: its rates, its plots and every failure with pictures (`agent_node/runs/pages.py`)."""
+"""A page of a grasp benchmark: its rates, its plots and every failure with images (`agent_node/runs/pages.py`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from toolhand.bench.grasp.sides import GraspSide
 from toolhand.tool_nodes.files import MIB, read_file
 
 PAGE_BYTES = 40 * MIB
-"""What the pictures of failures may take in the page [bytes]: browsers open that at once. Later ones are linked."""
-_PICTURE_BYTES = 4 * MIB
-"""Longest picture that is read [bytes]; a film has about 60 kB."""
+"""What the images of failures may take in the page [bytes]: browsers open that at once. Later ones are linked."""
+_IMAGE_BYTES = 4 * MIB
+"""Longest image that is read [bytes]; a film has about 60 kB."""
 _TITLES = {"mask": "What was outlined", "grasp": "The grasp", "film": "The motion"}
 _TYPES = {".jpg": "image/jpeg", ".webp": "image/webp", ".png": "image/png"}
 
@@ -28,7 +28,7 @@ def write_page(
     """Write `index.html` into the folder of a run.
 
     Args:
-        folder: Has `failures/` with pictures, and the plots.
+        folder: Has `failures/` with images, and the plots.
         document: The benchmark's document, with the text of the report in `report`.
         sides: Who grasped, in order.
         records: All attempts.
@@ -39,14 +39,14 @@ def write_page(
     Raises:
         ToolError: UNAVAILABLE where it cannot be written.
     """
-    pictures = _Pictures(folder)
+    images = _Images(folder)
     page = render(
         Path(__file__).with_name("page.html"),
         "Toolhand bench grasp",
         document=document,
-        plots={alt: pictures.read(folder / name) for name, alt in PLOTS.items()},
+        plots={alt: images.read(folder / name) for name, alt in PLOTS.items()},
         sides=[(side, [r for r in records if r.side == side.role and not r.success]) for side in sides],
-        pictures=pictures,
+        images=images,
         title_of=lambda name: _TITLES.get(Path(name).stem.rpartition("-")[2], name),
         what_happened=what_happened,
         facts=facts,
@@ -63,21 +63,21 @@ PLOTS = {
 """Files of the plots, and what they show."""
 
 
-class _Pictures:
-    """The pictures of failures, as long as the page has room for them."""
+class _Images:
+    """The images of failures, as long as the page has room for them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._left = folder, PAGE_BYTES
 
     def read(self, path: Path) -> Markup | None:
-        """A picture as the address of an element; None where it cannot be read."""
+        """An image as the address of an element; None where it cannot be read."""
         try:
-            return data_url(read_file(path, _PICTURE_BYTES, path.parent), _TYPES[path.suffix])
+            return data_url(read_file(path, _IMAGE_BYTES, path.parent), _TYPES[path.suffix])
         except OSError:
             return None
 
     def take(self, name: str) -> Markup | None:
-        """The same for the picture of a failure; None also where it does not fit."""
+        """The same for the image of a failure; None also where it does not fit."""
         found = self.read(self._folder / "failures" / Path(name).name)
         if found is None or len(found) > self._left:
             return None

@@ -1,4 +1,4 @@
-"""Pictures of a grasp benchmark: success by kind of scene, and whether scores mean what they say."""
+"""Images of a grasp benchmark: success by kind of scene, and whether scores mean what they say."""
 
 from __future__ import annotations
 

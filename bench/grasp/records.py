@@ -2,7 +2,7 @@
 
 DIR/settings.json       what was asked for; a folder of another run is refused
 DIR/scenes/KEY.json     the attempts of one scene and side, written when it is over
-DIR/failures/KEY.*      pictures of an attempt that failed, and a film of it
+DIR/failures/KEY.*      images of an attempt that failed, and a film of it
 DIR/report.json         the whole document as --json prints it, written at the end
 DIR/grasps.parquet      all attempts in one table (grasps.csv without pyarrow), written at the end
 """
@@ -29,7 +29,7 @@ _LONGEST = 16 * MIB
 """Longest file of a run that is read [bytes]: a scene of twenty attempts has 40 kB."""
 
 POOR_IOU = 0.75
-"""A mask that shares less than this with the thing's true pixels is a poor one; the share that the crowded bench asks
+"""A mask that shares less than this with the object's true pixels is a poor one; the share that the crowded bench asks
 for."""
 
 
@@ -42,15 +42,15 @@ class GraspRecord:
         kind: Kind of scene.
         seed: Seed of the scene.
         attempt: Number in the scene, from 0.
-        object_set: Set of the thing.
-        thing: Name of the thing as scenes have it.
-        family: Family or kind of the thing.
-        things: Things that were in the scene before.
-        visible: Share of the thing that the picture shows, see `toolhand.bench.grasp.lying`; None without a thing.
-        under: Another thing rested on it, by the contact forces of the physics; None without a thing.
-        fits: The jaws open as wide as the thing is narrow, seen from above as it lay; None without a thing.
+        object_set: Set of the object.
+        object: Name of the object as scenes have it.
+        family: Family or kind of the object.
+        objects: Objects that were in the scene before.
+        visible: Share of the object that the image shows, see `toolhand.bench.grasp.lying`; None without an object.
+        under: Another object rested on it, by the contact forces of the physics; None without an object.
+        fits: The jaws open as wide as the object is narrow, seen from above as it lay; None without an object.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
-        mask_iou: Overlap of the mask with the thing's visible pixels; None without a mask.
+        mask_iou: Overlap of the mask with the object's visible pixels; None without a mask.
         mask_score: Score of the segmenter.
         pose: Grasp, 4x4 by rows, base frame [m]; empty without one.
         grasp_score: Score of the generator.
@@ -59,10 +59,10 @@ class GraspRecord:
         sampled: Grasps before the collision filter.
         offered: Grasps after it.
         executed: The arm moved.
-        opening_m: Jaws on the held thing, as the tool measured them [m].
-        slip_mm: How far the thing moved in the hand during the judge's hold [mm]; None where it was not held.
-        up: Things that were up after the hold: nothing, the target, another, the target and another.
-        removed: Things that were taken away because they were up.
+        opening_m: Jaws on the held object, as the tool measured them [m].
+        slip_mm: How far the object moved in the hand during the judge's hold [mm]; None where it was not held.
+        up: Objects that were up after the hold: nothing, the target, another, the target and another.
+        removed: Objects that were taken away because they were up.
         reported: The tools said success.
         success: The judge says success.
         code: Error code at the end, empty where the tools said success.
@@ -70,9 +70,9 @@ class GraspRecord:
         computed: Calls of compute_grasp; clearing asks for a grasp of several masks.
         segment_s, compute_s, plan_s: Processor time of the segmenter, of all calls of compute_grasp and of all
             planning [s]; None for a stage that was not reached.
-        robot_s: Simulated time from the picture to the end of the attempt [s].
+        robot_s: Simulated time from the image to the end of the attempt [s].
         check_s: Part of it in which the robot made sure of what it holds [s].
-        pictures: Files of the failure, in `failures/`.
+        images: Files of the failure, in `failures/`.
     """
 
     side: str
@@ -80,9 +80,9 @@ class GraspRecord:
     seed: int
     attempt: int = 0
     object_set: str = ""
-    thing: str = ""
+    object: str = ""
     family: str = ""
-    things: int = 0
+    objects: int = 0
     visible: float | None = None
     under: bool | None = None
     fits: bool | None = None
@@ -110,7 +110,7 @@ class GraspRecord:
     plan_s: float | None = None
     robot_s: float = 0.0
     check_s: float | None = None
-    pictures: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
 
     @property
     def scored(self) -> bool:
@@ -129,7 +129,7 @@ class GraspRecord:
 
     @property
     def poor_mask(self) -> bool:
-        """There was a mask, and it is not that of the thing."""
+        """There was a mask, and it is not that of the object."""
         return self.mask_iou is not None and self.mask_iou < POOR_IOU
 
     @property

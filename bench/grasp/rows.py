@@ -19,16 +19,16 @@ SceneKey = tuple[str, int]
 """Kind and seed: two sides are paired by it."""
 
 FIRST, FIRST_CHOSEN = "first attempt", "first attempt, the robot chooses"
-"""Names of the rows of first attempts: at a thing that is asked for, and at whatever the tools see best, as the papers
-of GraspNet, VGN and GIGA have it."""
+"""Names of the rows of first attempts: at an object that is asked for, and at whatever the tools see best, as the
+papers of GraspNet, VGN and GIGA have it."""
 DISAGREEMENTS: Mapping[str, Callable[[GraspRecord], bool]] = {
     "false success": lambda r: r.false_success,
     "held, said to have failed": lambda r: r.held_untold,
 }
 """Rows in which the tools and the judge disagree, either way."""
 VISIBLE = (0.0, 0.5, 0.8, 1.1)
-"""Bounds of the shares of a thing that is seen by which attempts are counted [-]: less than half, most, and nearly all,
-where its own far side and the edge of its neighbours' shadows are all that is missing; round figures."""
+"""Bounds of the shares of an object that is seen by which attempts are counted [-]: less than half, most, and nearly
+all, where its own far side and the edge of its neighbours' shadows are all that is missing; round figures."""
 
 
 def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def _firsts(records: Records) -> list[GraspRecord]:
 
 
 def _lies(records: Records, name: str) -> list[dict[str, Any]]:
-    """Success by whether something rested on the thing, by how wide it was, and by how much of it was seen."""
+    """Success by whether something rested on the object, by how wide it was, and by how much of it was seen."""
     known = [r for r in records if r.under is not None]
     rows = [
         _rate(f"{name} {words}", [r for r in known if r.under is under], part="lie")
@@ -113,12 +113,12 @@ def _scenes(records: Iterable[GraspRecord]) -> dict[SceneKey, list[GraspRecord]]
 
 
 def _cleared(attempts: Records) -> tuple[int, int]:
-    """(things taken away, things there at first) of one scene."""
-    return sum(r.removed for r in attempts), attempts[0].things
+    """(objects taken away, objects there at first) of one scene."""
+    return sum(r.removed for r in attempts), attempts[0].objects
 
 
 def cleared_row(name: str, records: Records, **more: Any) -> dict[str, Any]:
-    """Share of all things that were taken away before the scenes were left."""
+    """Share of all objects that were taken away before the scenes were left."""
     counts = [_cleared(attempts) for attempts in _scenes(records).values()]
     return rate_row(name, sum(gone for gone, _ in counts), sum(all_of for _, all_of in counts), **more)
 
@@ -129,7 +129,7 @@ def _emptied_row(records: Records) -> dict[str, Any]:
 
 
 def picks_row(records: Records) -> dict[str, Any]:
-    """Things taken away in an hour of simulated time, in which thinking takes none."""
+    """Objects taken away in an hour of simulated time, in which thinking takes none."""
     spent, gone = sum(r.robot_s for r in records), sum(r.removed for r in records)
     return {"name": "picks per simulated hour", "n": gone, "per_hour": round(3600 * gone / spent, 1) if spent else None}
 
@@ -154,16 +154,16 @@ def cause_rows(records: Records) -> list[dict[str, Any]]:
     return [rate_row(cause, count, len(records), part="cause") for cause, count in causes_of(records).items()]
 
 
-def things_of(records: Records) -> list[dict[str, Any]]:
-    """Success of every single thing."""
-    return [_rate(name, chosen, part="thing") for name, chosen in sorted(_by(records, lambda r: r.thing).items())]
+def objects_of(records: Records) -> list[dict[str, Any]]:
+    """Success of every single object."""
+    return [_rate(name, chosen, part="thing") for name, chosen in sorted(_by(records, lambda r: r.object).items())]
 
 
 def paired(first: Records, second: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
     """How two sides did on the same scenes, of each kind and all together.
 
     For first attempts: how many both did, only one of them, and neither. For clearing: in how many scenes one took away
-    more things than the other. `p` is that of the two-sided sign test over the scenes in which they differ.
+    more objects than the other. `p` is that of the two-sided sign test over the scenes in which they differ.
 
     Args:
         first, second: Records of each side.

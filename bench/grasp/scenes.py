@@ -10,7 +10,7 @@ from typing import cast
 
 from toolhand.bench.commands.grasp import GraspProtocol
 from toolhand.bench.grasp.sides import GraspSide
-from toolhand.sim.objects.census import counts_of, thing_row
+from toolhand.sim.objects.census import counts_of, object_row
 from toolhand.sim.objects.chosen import choose_sets
 from toolhand.sim.objects.folders import folder_sets
 from toolhand.sim.objects.products import PRODUCTS
@@ -25,7 +25,7 @@ OF_PRODUCTS = ("alone", "clutter")
 USUAL = ("single", "packed", "pile", "bin")
 """Kinds of scenes of all other sets where none is named: those that published figures are given for."""
 _COUNTED = 100
-"""Most things of a folder whose things are counted [-]: reading one takes some tenths of a second."""
+"""Most objects of a folder whose objects are counted [-]: reading one takes some tenths of a second."""
 _KEPT = 4
 """Scenes that are kept, so that the sides of one scene do not make it again [-]."""
 
@@ -38,10 +38,10 @@ class GraspJob:
         side: Who grasps.
         kind: Kind of the scene.
         seed: Seed of the scene, and of everything random in it.
-        sets: Names of the object sets that its things come from.
-        protocol: `attempt`: one thing is grasped once. `any`: one attempt at whatever the tools see best. `clear`: such
-            attempts until the scene is empty or two running fail.
-        item: Product that is asked for; a thing that is well visible, drawn from the seed, where empty.
+        sets: Names of the object sets that its objects come from.
+        protocol: `attempt`: one object is grasped once. `any`: one attempt at whatever the tools see best. `clear`:
+            such attempts until the scene is empty or two running fail.
+        item: Product that is asked for; an object that is well visible, drawn from the seed, where empty.
         out: Folder of the run; nothing is written where empty.
     """
 
@@ -76,11 +76,11 @@ def contents_of(sets: Sequence[str]) -> dict[str, str]:
 
 
 def counts_in(sets: Sequence[str], jaws_m: float) -> dict[str, dict[str, int]]:
-    """How many things of the sets that are folders can be used, fit the gripper, are containers or refused, by name;
-    of large folders nothing, whose things are not all drawn."""
+    """How many objects of the sets that are folders can be used, fit the gripper, are containers or refused, by name;
+    of large folders nothing, whose objects are not all drawn."""
     folders = folder_sets()
     few = [name for name in sets if name in folders and len(folders[name]) <= _COUNTED]
-    return {name: counts_of([thing_row(folders[name], thing, jaws_m) for thing in folders[name]]) for name in few}
+    return {name: counts_of([object_row(folders[name], item, jaws_m) for item in folders[name]]) for name in few}
 
 
 def titled(objects: str, contents: Mapping[str, str]) -> str:
@@ -154,5 +154,5 @@ def make_scene(kind: str, seed: int, sets: tuple[str, ...], item: str) -> Scene:
 
 
 def is_asked_for(placed: PlacedObject) -> bool:
-    """True for a thing that is to be grasped: no bin, shelf or other container."""
+    """True for an object that is to be grasped: no bin, shelf or other container."""
     return placed.asset.graspable

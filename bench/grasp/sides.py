@@ -23,7 +23,7 @@ _EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0, depth_noise=0.0
 
 @dataclass(frozen=True)
 class GraspSide:
-    """One way to grasp; every side is given the same scenes, and the same thing in each.
+    """One way to grasp; every side is given the same scenes, and the same object in each.
 
     Attributes:
         role: Part that it has in the comparison, in names of files: a Role, or what another benchmark tells it by.

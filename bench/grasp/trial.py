@@ -1,4 +1,4 @@
-"""One scene for one side: a first attempt on one thing, or attempts until the scene is empty."""
+"""One scene for one side: a first attempt on one object, or attempts until the scene is empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
-from toolhand.bench.grasp.pictures import keep_pictures
+from toolhand.bench.grasp.images import keep_images
 from toolhand.bench.grasp.records import GraspRecord, RunFolder
 from toolhand.bench.grasp.scenes import GraspJob, is_asked_for
 from toolhand.bench.grasp.watch import Watch
@@ -24,19 +24,19 @@ from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolEr
 from toolhand.tool_nodes.types import BoolArray, Everything, FloatArray, Frame
 
 LEAST_PIXELS = 300
-"""Fewer visible pixels of a thing are not asked for [px]; a round figure."""
+"""Fewer visible pixels of an object are not asked for [px]; a round figure."""
 MOST_MASKS = 8
 """Masks, best first, of which each attempt at clearing computes a grasp [-]: more take longer than the motion, and a
 conversation remembers what its last 16 grasps were for."""
 LONGEST_M = 0.25
 """What is longer than this along x or y of the base frame is a bin or a shelf, and is not asked for when clearing [m]:
-twice the longest thing that the gripper can carry level."""
+twice the longest object that the gripper can carry level."""
 FAILURES_RUNNING = 2
 """Attempts in a row that take nothing away after which a scene is left [-]; as in VGN (Breyer et al., CoRL 2020)."""
 _SAME_GRASP_M = 0.02
 """Grasps that are closer than this to one that has failed are taken last [m]: less than a finger is wide."""
 _CLOSING_S = 0.6
-"""Time for the jaws to close after the thing in them was taken away [s]; they need 0.5 s for their whole stroke."""
+"""Time for the jaws to close after the object in them was taken away [s]; they need 0.5 s for their whole stroke."""
 _LOOK_AGAIN = frozenset(
     {
         ErrorCode.AMBIGUOUS,
@@ -71,7 +71,7 @@ def attempts(watch: Watch, job: GraspJob) -> list[GraspRecord]:
 
 
 def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
-    """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp.
+    """Grasp one object by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp.
 
     For a side with a second view, an attempt that fails is made once more so, from what the wrist camera sees of it.
     """
@@ -100,20 +100,20 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
             watch.grasp_closer(point)
     except ToolError as error:
         code, text = str(error.code), error.message
-    things = watch.station.scene.objects
-    target = things[chosen[0]] if chosen else None
+    objects = watch.station.scene.objects
+    target = objects[chosen[0]] if chosen else None
     return _finish(watch, job, target, 0, code, text)
 
 
 def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
-    """Index of the thing that is asked for, one that is seen. Raises ToolError OBJECT_NOT_FOUND where none is."""
-    things = watch.station.scene.objects
+    """Index of the object that is asked for, one that is seen. Raises ToolError OBJECT_NOT_FOUND where none is."""
+    objects = watch.station.scene.objects
     if job.item:
-        index = next(k for k, placed in enumerate(things) if placed.item == job.item)
+        index = next(k for k, placed in enumerate(objects) if placed.item == job.item)
         if not (ids == index).any():
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
         return index
-    visible = [k for k, placed in enumerate(things) if is_asked_for(placed) and (ids == k).sum() >= LEAST_PIXELS]
+    visible = [k for k, placed in enumerate(objects) if is_asked_for(placed) and (ids == k).sum() >= LEAST_PIXELS]
     if not visible:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "Nothing of the scene is well visible.")
     return int(np.random.default_rng([job.seed, 0xF2]).choice(visible))
@@ -159,7 +159,7 @@ class _Option:
     mask: BoolArray
     T_camera_gripper: FloatArray
     facts: dict[str, Any]
-    picture: RGB | None
+    image: RGB | None
 
 
 def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
@@ -173,7 +173,7 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
         The mask (H, W) that the grasp is for.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND where no thing is outlined; the last error of compute_grasp where no mask has a
+        ToolError: OBJECT_NOT_FOUND where no object is outlined; the last error of compute_grasp where no mask has a
             grasp.
     """
     frame = watch.look()
@@ -181,8 +181,8 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
     found = watch.timed(SEGMENT, lambda: segment_by(ports.segmenter, image, Everything()).value)
     options: list[_Option] = []
     failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines no thing.")
-    things = [one for one in found if _length(frame, one.mask) <= LONGEST_M]
-    for one in sorted(things, key=lambda one: -one.score)[:MOST_MASKS]:
+    objects = [one for one in found if _length(frame, one.mask) <= LONGEST_M]
+    for one in sorted(objects, key=lambda one: -one.score)[:MOST_MASKS]:
         watch.session.variables["segmentation_mask"] = one.mask
         watch.facts = {"mask_score": float(one.score)}
         try:
@@ -194,11 +194,11 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
             continue
         at = (frame.T_base_camera @ T)[:3, 3]
         again = any(np.linalg.norm(at - other) < _SAME_GRASP_M for other in failed_at)
-        options.append(_Option(again, one.score * score, one.mask, T, watch.facts, watch.grasp_picture))
+        options.append(_Option(again, one.score * score, one.mask, T, watch.facts, watch.grasp_image))
     if not options:
         raise failure
     best = min(options, key=lambda option: (option.again, -option.score))
-    watch.facts, watch.grasp_picture = best.facts, best.picture
+    watch.facts, watch.grasp_image = best.facts, best.image
     watch.session.variables |= {"segmentation_mask": best.mask, "grasp_pose": best.T_camera_gripper}
     return best.mask
 
@@ -211,7 +211,7 @@ def _length(frame: Frame, mask: BoolArray) -> float:
 
 
 def _under(watch: Watch, mask: BoolArray) -> PlacedObject | None:
-    """The thing that most pixels of a mask truly show, and how it lies is noted; None where it shows none."""
+    """The object that most pixels of a mask truly show, and how it lies is noted; None where it shows none."""
     frame = watch.session.images[0].frame
     if frame is None:
         return None
@@ -245,7 +245,7 @@ def _finish(
         job.kind,
         job.seed,
         attempt,
-        things=sum(map(is_asked_for, world.scene.objects)),
+        objects=sum(map(is_asked_for, world.scene.objects)),
         reported=not code,
         code=code,
         **facts,
@@ -255,7 +255,7 @@ def _finish(
         record = replace(
             record,
             object_set=set_name if slash else "catalogue",
-            thing=target.item,
+            object=target.item,
             family=target.asset.kind,
             mask_iou=_mask_iou(watch, target),
         )
@@ -264,15 +264,15 @@ def _finish(
     try:
         watch.facts = {}
         named = target.id if target is not None else next(iter(watch.before.objects))
-        lifted = watch.judge(named, any_thing=choosing or target is None)
-        # A thing that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
+        lifted = watch.judge(named, any_object=choosing or target is None)
+        # An object that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
         success = bool(watch.facts.pop("success")) and (choosing or record.reported)
         record = replace(record, **watch.facts, success=success)
     except ToolError as error:
         return replace(record, code=str(error.code), text=error.message, reported=False)
     if job.out and not record.success:
         folder = RunFolder(Path(job.out)).failures
-        record = replace(record, pictures=keep_pictures(watch, record, folder, f"{job.key}-{attempt}"))
+        record = replace(record, images=keep_images(watch, record, folder, f"{job.key}-{attempt}"))
     if choosing and lifted:
         gone = sum(is_asked_for(placed) for placed in world.scene.objects if placed.id in lifted)
         left = tuple(placed for placed in world.scene.objects if placed.id not in lifted)
@@ -283,7 +283,7 @@ def _finish(
 
 
 def _mask_iou(watch: Watch, target: PlacedObject) -> float | None:
-    """Overlap of the newest mask with the visible pixels of a thing; None where there is no mask."""
+    """Overlap of the newest mask with the visible pixels of an object; None where there is no mask."""
     mask, frame = watch.session.variables.get("segmentation_mask"), watch.session.images[watch.outlined].frame
     if mask is None or frame is None:
         return None

@@ -52,13 +52,13 @@ class Watch(ToolCalls):
         facts: Values of the attempt so far, by the names of `GraspRecord`.
         before: State before the attempt.
         began: Simulated time of its beginning [s].
-        grasp_picture: The grasp that was chosen, drawn into the picture; None where there is none.
+        grasp_image: The grasp that was chosen, drawn into the image; None where there is none.
     """
 
     facts: dict[str, Any]
     before: Snapshot
     began: float
-    grasp_picture: RGB | None
+    grasp_image: RGB | None
 
     def __init__(self, job: GraspJob) -> None:
         self._plans: list[float] = []
@@ -80,7 +80,7 @@ class Watch(ToolCalls):
         self._plans.clear()
         self._cpu.clear()
         self.session, self.facts, self.outlined = Session(), {}, 0
-        self.grasp_picture = None
+        self.grasp_image = None
         self.before = self.station.world.snapshot()
         self.began = self.station.world.time
 
@@ -101,14 +101,14 @@ class Watch(ToolCalls):
             self.facts["mask_score"] = float(value["iou_score"])
         elif name == COMPUTE:
             self._note_grasp(*value)
-            self.grasp_picture = record.result.image
+            self.grasp_image = record.result.image
         elif name == EXECUTE:
             grasped = record.result.facts["grasped"]
             self.facts |= {"opening_m": grasped["opening_m"], "check_s": grasped["check_s"]}
         return record
 
     def note_lie(self, index: int, ids: NDArray[np.int32]) -> None:
-        """Note how the thing of an index lies among others, by the truth; (H, W) ids are those of the picture."""
+        """Note how the object of an index lies among others, by the truth; (H, W) ids are those of the image."""
         world = self.station.world
         self.facts |= {
             "visible": visible_share(self.station, index, ids),
@@ -147,12 +147,12 @@ class Watch(ToolCalls):
             "executed": robot_s > 0.0,
         }
 
-    def judge(self, target: str, any_thing: bool) -> frozenset[str]:
+    def judge(self, target: str, any_object: bool) -> frozenset[str]:
         """Let the judge hold, and note what it says.
 
         Args:
-            target: Id of the thing that was meant.
-            any_thing: Any one thing in the hand is a success.
+            target: Id of the object that was meant.
+            any_object: Any one object in the hand is a success.
 
         Returns:
             Ids of what was up at the end.
@@ -164,11 +164,11 @@ class Watch(ToolCalls):
         at_first = {name: in_hand(world, name)[:3, 3] for name in self.before.objects}
         history = world.hold(THRESHOLDS.hold_s)
         lifted = lifted_ids(self.before, history[-1], THRESHOLDS)
-        if any_thing and len(lifted) == 1:
+        if any_object and len(lifted) == 1:
             (target,) = lifted
         names = ["the target"] * (target in lifted) + ["another"] * bool(lifted - {target})
         self.facts |= {
-            "success": judge_pick(self.before, history, tuple(self.before.objects) if any_thing else (target,)),
+            "success": judge_pick(self.before, history, tuple(self.before.objects) if any_object else (target,)),
             "up": " and ".join(names) or "nothing",
         }
         if target in lifted:

@@ -16,7 +16,7 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray
 from toolhand.training.intervals import Z95, wilson
 
 Rating = tuple[float, bool]
-"""The score of one found thing, and whether it is what was asked for."""
+"""The score of one found object, and whether it is what was asked for."""
 
 BINS = 10
 """Equal bins of scores in 0..1; the usual number [-]."""
@@ -62,7 +62,7 @@ def calibration_error(ratings: Sequence[Rating]) -> float | None:
 
 
 def auc(ratings: Sequence[Rating]) -> float | None:
-    """Probability that a right thing scores higher than a wrong one, ties half; None unless there are both."""
+    """Probability that a right object scores higher than a wrong one, ties half; None unless there are both."""
     scores, right = _columns(ratings)
     good, bad = scores[right], np.sort(scores[~right])
     if not len(good) or not len(bad):
@@ -72,7 +72,7 @@ def auc(ratings: Sequence[Rating]) -> float | None:
 
 
 def dropped(ratings: Sequence[Rating], threshold: float) -> dict[str, Any]:
-    """How many wrong and right things have a score below a threshold, out of how many."""
+    """How many wrong and right objects have a score below a threshold, out of how many."""
     scores, right = _columns(ratings)
     low = scores < threshold
     return {

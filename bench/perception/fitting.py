@@ -1,6 +1,6 @@
 """Fits the small networks of segmentation to generated scenes: `python -m toolhand.bench.perception.fitting`.
 
-Things of the set `generated` alone, in clutter, as several sensors see them; no product of the catalogue. Seeds stay
+Objects of the set `generated` alone, in clutter, as several sensors see them; no product of the catalogue. Seeds stay
 below 100000: what lies beyond is kept for measuring. It takes an hour of one core, most of it for settling.
 
 The `parts.json` that comes along was fitted by `learn` to scenes of these kinds but lying and stacked: single 200 to
@@ -17,7 +17,7 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
-from toolhand.bench.perception.masks import LEAST_PIXELS, pictures, scene_of
+from toolhand.bench.perception.masks import LEAST_PIXELS, make_images, scene_of
 from toolhand.bench.perception.metrics import mask_iou
 from toolhand.tool_nodes.geometry import pixel
 from toolhand.tool_nodes.perception.clusters import Cluster, find_clusters
@@ -25,11 +25,11 @@ from toolhand.tool_nodes.perception.division import divisible
 from toolhand.tool_nodes.perception.fitted import Network, logistic, network, save
 from toolhand.tool_nodes.perception.joining import JointJudge, RegionSums, join
 from toolhand.tool_nodes.perception.masks import inner_point, widened
+from toolhand.tool_nodes.perception.objects import FrameObjects
 from toolhand.tool_nodes.perception.parts import FEATURES, Pairs, find_pairs, find_patches
 from toolhand.tool_nodes.perception.recognition import Recogniser
 from toolhand.tool_nodes.perception.relief import MARGIN_PX, Relief, depth_noise, find_relief, shifted
 from toolhand.tool_nodes.perception.surface import find_surface
-from toolhand.tool_nodes.perception.things import Things
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 Array32 = NDArray[np.float32]
@@ -42,9 +42,9 @@ CLUTTER_KINDS = {"single": 80, "packed": 60, "pile": 60, "touching": 40, "lying"
 SENSORS = ("realsense_d435", "stereo", "clean")
 """Sensors: the first sees each scene, the others take turns."""
 HALVED = 3
-"""The others' pictures are learned from at half their width in every so many-th scene [-]."""
+"""The others' images are learned from at half their width in every so many-th scene [-]."""
 _JUDGED = 4
-"""Scores are learned from every so many-th scene, which the other networks do not see [-]: their own pictures would
+"""Scores are learned from every so many-th scene, which the other networks do not see [-]: their own images would
 flatter them."""
 _SKIPPED = 3
 """The first judge of joints sees every so many-th cluster [-]; the next ones see all, as the one before joins them."""
@@ -53,7 +53,7 @@ _ROUNDS = 1
 _STEPS = 8000
 """Steps of a fit [-]; a round figure, some seconds each."""
 _HIDDEN = 32
-"""Hidden units of a network [-]: with twice as many, things of other sets were cut more often."""
+"""Hidden units of a network [-]: with twice as many, objects of other sets were cut more often."""
 _CONSTANT = 1e-3
 """A feature that spreads less says nothing [-]: scaled up, it would decide everything where it differs."""
 _BATCH = 512
@@ -126,7 +126,7 @@ def _slopes(parts: Sequence[Array32], X: Array32, y: Array32, w: Array32) -> lis
 
 
 def reliefs(frame: Frame) -> list[tuple[Cluster, Relief, tuple[slice, slice]]]:
-    """Every cluster of a picture that is no container, its relief, and the window of it."""
+    """Every cluster of an image that is no container, its relief, and the window of it."""
     surface = find_surface(frame)
     noise = depth_noise(frame, surface)
     clusters = find_clusters(frame, surface)
@@ -141,7 +141,7 @@ def reliefs(frame: Frame) -> list[tuple[Cluster, Relief, tuple[slice, slice]]]:
 def border_examples(
     examples: Examples, relief: Relief, ids: NDArray[np.int32], border: Network, rng: np.random.Generator
 ) -> None:
-    """Pairs of pixels: does the thing change from one before the pair to one behind it?"""
+    """Pairs of pixels: does the object change from one before the pair to one behind it?"""
     pairs = find_pairs(relief, border)
     down = pairs.second - pairs.first == ids.shape[1]
     changes = []
@@ -163,7 +163,7 @@ class Patches:
         relief: The cluster.
         pairs: Its pairs of pixels.
         labels: (h, w) of patches.
-        counts: (patches, things + 1) how many pixels of each patch show nothing, or each thing [px].
+        counts: (patches, objects + 1) how many pixels of each patch show nothing, or each object [px].
     """
 
     relief: Relief
@@ -173,7 +173,7 @@ class Patches:
 
 
 def patches(relief: Relief, ids: NDArray[np.int32], border: Network) -> Patches:
-    """The patches of a cluster whose pixels show the things `ids` (h, w)."""
+    """The patches of a cluster whose pixels show the objects `ids` (h, w)."""
     pairs = find_pairs(relief, border)
     labels = find_patches(relief, pairs)
     counts = np.zeros((int(labels.max()) + 1, int(ids.max()) + 2))
@@ -182,7 +182,7 @@ def patches(relief: Relief, ids: NDArray[np.int32], border: Network) -> Patches:
 
 
 def joint_examples(examples: Examples, cluster: Patches, judge: JointJudge, rng: np.random.Generator) -> None:
-    """Regions as they are joined: are both mostly the same thing?"""
+    """Regions as they are joined: are both mostly the same object?"""
     counts = cluster.counts
     if len(counts) < 3:
         return
@@ -200,20 +200,20 @@ def joint_examples(examples: Examples, cluster: Patches, judge: JointJudge, rng:
 
 
 def score_examples(examples: Examples, frame: Frame, ids: NDArray[np.int32]) -> None:
-    """Masks of what is pointed at in a picture: what is their IoU?"""
-    things = Things(frame, Recogniser([])).seen()
+    """Masks of what is pointed at in an image: what is their IoU?"""
+    objects = FrameObjects(frame, Recogniser([])).seen()
     for k in range(int(ids.max()) + 1):
         own = ids == k
         if np.count_nonzero(own) < LEAST_PIXELS:
             continue
         u, v = pixel(inner_point(own), frame.size)
-        for thing in things:
-            if thing.cluster.mask[v, u] and thing.features is not None:
-                examples.add(thing.features[None], np.array([mask_iou(thing.cluster.mask, own)]), np.ones(1))
+        for item in objects:
+            if item.cluster.mask[v, u] and item.features is not None:
+                examples.add(item.features[None], np.array([mask_iou(item.cluster.mask, own)]), np.ones(1))
 
 
 def halved(frame: Frame, ids: NDArray[np.int32]) -> tuple[Frame, NDArray[np.int32]]:
-    """A picture and its ids (H, W) at half the width and height."""
+    """An image and its ids (H, W) at half the width and height."""
     every = np.s_[::2, ::2]
     K = frame.K.copy()
     K[:2] /= 2.0
@@ -229,7 +229,7 @@ def learn(seen: Sequence[tuple[Frame, NDArray[np.int32]]], judged: Sequence[tupl
     """Write `parts.json` anew.
 
     Args:
-        seen: Pictures without ids, and the ids (H, W) of what they truly show: for borders and joints.
+        seen: Images without ids, and the ids (H, W) of what they truly show: for borders and joints.
         judged: The same of other scenes, for scores.
     """
     rng = np.random.default_rng(0)
@@ -271,7 +271,7 @@ def main(first_seed: int = FIRST_SEED, share: float = 1.0) -> None:
         for seed in range(first_seed, first_seed + max(round(share * scenes), 1)):
             scene = scene_of(kind, seed)
             for sensor in (SENSORS[0], SENSORS[1 + seed // _JUDGED % 2]):
-                true, frame = pictures(scene, sensor, seed)
+                true, frame = make_images(scene, sensor, seed)
                 assert true.ids is not None
                 shot = frame, true.ids
                 if sensor != SENSORS[0] and seed % HALVED == 0:

@@ -1,6 +1,6 @@
 """Masks of what is pointed at, by kind of scene: IoU, what was cut, what was joined, and whether scores are the IoU.
 
-Nothing moves: a scene at rest is pictured once, and each thing in it is pointed at where it is surely seen.
+Nothing moves: a scene at rest is pictured once, and each object in it is pointed at where it is surely seen.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import Frame, PointPrompt, Segmentation
 
 RIGHT = 0.75
-"""Overlap from which on a mask is right [-], and share of a thing or a mask below which it was cut or joined."""
+"""Overlap from which on a mask is right [-], and share of an object or a mask below which it was cut or joined."""
 LEAST_PIXELS = 300
-"""Fewer visible pixels of a thing are not asked for [px]: as in `bench grasp`."""
+"""Fewer visible pixels of an object are not asked for [px]: as in `bench grasp`."""
 MASK_SCORES = "mask scores"
 """Name of the scores of masks in reports and plots."""
 KINDS = ("apart", "crowd", *CLUTTER)
-"""Kinds of scenes: things of the catalogue apart or in a row, and clutter of any set."""
+"""Kinds of scenes: objects of the catalogue apart or in a row, and clutter of any set."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,21 @@ class MaskJob:
     Attributes:
         kind: One of KINDS.
         seed: Seed of the scene and of the sensor's noise.
-        things: Object set of the clutter.
+        objects: Object set of the clutter.
         sensor: Name of a sensor.
         unknown: True where perception knows none of the products that stand in the scene.
     """
 
     kind: str
     seed: int
-    things: str = "generated"
+    objects: str = "generated"
     sensor: str = "clean"
     unknown: bool = True
 
 
 @dataclass(frozen=True)
 class MaskRecord:
-    """One thing that was pointed at.
+    """One object that was pointed at.
 
     Attributes:
         iou: Overlap of its mask with the truth; 0 where there was none.
@@ -85,7 +85,7 @@ class MaskRecord:
     named: str = ""
 
 
-def scene_of(kind: str, seed: int, things: str = "generated") -> Scene:
+def scene_of(kind: str, seed: int, objects: str = "generated") -> Scene:
     """The scene of a kind and a seed. Raises ToolError INVALID_ARGUMENT for an unknown kind or set."""
     if kind == "apart":
         return generate_scene(seed)
@@ -93,10 +93,10 @@ def scene_of(kind: str, seed: int, things: str = "generated") -> Scene:
         return crowded_scene(seed)
     if kind not in KINDS:
         raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
-    return clutter_scene(cast(Clutter, kind), seed, (things,))
+    return clutter_scene(cast(Clutter, kind), seed, (objects,))
 
 
-def pictures(scene: Scene, sensor: str, seed: int) -> tuple[Frame, Frame]:
+def make_images(scene: Scene, sensor: str, seed: int) -> tuple[Frame, Frame]:
     """(ideal with ids, as the sensor measures it) of a scene at rest."""
     world = World(scene)
     lamp = np.asarray(scene.light_position_m)
@@ -113,8 +113,8 @@ def pictures(scene: Scene, sensor: str, seed: int) -> tuple[Frame, Frame]:
 
 def run_one(job: MaskJob) -> list[MaskRecord]:
     """Point at everything in one scene."""
-    scene = scene_of(job.kind, job.seed, job.things)
-    true, frame = pictures(scene, job.sensor, job.seed)
+    scene = scene_of(job.kind, job.seed, job.objects)
+    true, frame = make_images(scene, job.sensor, job.seed)
     assert true.ids is not None
     here = {placed.item for placed in scene.objects}
     known = [item for item in load_catalogue().values() if not (job.unknown and item.name in here)]
@@ -186,7 +186,7 @@ class MaskBench(Benchmark[Options, MaskJob, MaskRecord]):
                 raise invalid(f"The kind of scene must be one of {', '.join(KINDS)}, not {kind[:60]!r}.")
         seeds = _seeds(options)
         return [
-            MaskJob(kind, seed, options.things, options.sensor, not options.known) for kind in kinds for seed in seeds
+            MaskJob(kind, seed, options.objects, options.sensor, not options.known) for kind in kinds for seed in seeds
         ]
 
     def run(self, job: MaskJob) -> Sequence[MaskRecord]:
@@ -199,7 +199,7 @@ class MaskBench(Benchmark[Options, MaskJob, MaskRecord]):
         return {
             "machine": machine(),
             "sensor": options.sensor,
-            "things": options.things,
+            "objects": options.objects,
             "known": options.known,
             "seeds": list(_seeds(options)),
             "jobs": options.jobs,

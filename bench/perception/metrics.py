@@ -91,7 +91,7 @@ def mean_row(name: str, groups: Sequence[Sequence[float]], seed: int = 0, **more
 
     Args:
         name: Name of the row.
-        groups: The values of each scene. Scenes are resampled, for things of one scene err together.
+        groups: The values of each scene. Scenes are resampled, for objects of one scene err together.
         seed: Seeds the resampling.
         more: Further entries of the row.
     """

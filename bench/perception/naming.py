@@ -1,7 +1,7 @@
 """Fits what a product's name needs: `python -m toolhand.bench.perception.naming`.
 
-Known are the products of random scenes. Unknown are the same things where the list of products lacks theirs, and
-things of the set `generated`. Seeds stay below 100000: what lies beyond is kept for measuring. Minutes of one core.
+Known are the products of random scenes. Unknown are the same objects where the list of products lacks theirs, and
+objects of the set `generated`. Seeds stay below 100000: what lies beyond is kept for measuring. Minutes of one core.
 The `naming.json` that comes along was fitted to all of them.
 """
 
@@ -14,54 +14,54 @@ import tyro
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from toolhand.bench.perception.masks import LEAST_PIXELS, pictures, scene_of
+from toolhand.bench.perception.masks import LEAST_PIXELS, make_images, scene_of
 from toolhand.bench.perception.metrics import mask_iou
 from toolhand.bench.perception.scores import SHRINKING, shrunk
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.perception.naming import SURE, save
+from toolhand.tool_nodes.perception.objects import FrameObjects
 from toolhand.tool_nodes.perception.recognition import Look, Recogniser
-from toolhand.tool_nodes.perception.things import Things
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 KINDS = {"apart": (1000, 16), "packed": (200, 20)}
-"""Kinds of scenes, their first seeds and how many of each [-]: products, and unknown things."""
+"""Kinds of scenes, their first seeds and how many of each [-]: products, and unknown objects."""
 SENSORS = ("stereo", "realsense_d435", "clean")
 """Sensors that see each scene."""
 _GOOD = 0.5
-"""Overlap from which on a mask shows the thing that it mostly shows [-]."""
+"""Overlap from which on a mask shows the object that it mostly shows [-]."""
 _STIFFNESS = 5.0
 """How much squares of weights count against the log likelihood of `_WORTH` examples of each class [-]: with five times
-less, the same things are named in other scenes."""
+less, the same objects are named in other scenes."""
 _WORTH = 200.0
 """Examples that each class is worth [-]; a round figure, about how many products there are."""
 
 
 def looks(frame: Frame, ids: NDArray[np.int32], recogniser: Recogniser, least: float) -> list[tuple[int, Look]]:
-    """The things of a picture that are seen well enough, with what they truly are.
+    """The objects of an image that are seen well enough, with what they truly are.
 
     Args:
-        frame: The picture.
+        frame: The image.
         ids: (H, W) what it truly shows, negative for nothing.
         recogniser: The products that may be there.
-        least: Visible pixels of a thing, at least [px].
+        least: Visible pixels of an object, at least [px].
     """
     found = []
-    for thing in Things(frame, recogniser).seen():
-        shown = ids[thing.cluster.mask]
+    for item in FrameObjects(frame, recogniser).seen():
+        shown = ids[item.cluster.mask]
         shown = shown[shown >= 0]
         if not len(shown):
             continue
         k = int(np.bincount(shown).argmax())
         own = ids == k
-        if np.count_nonzero(own) >= least and mask_iou(thing.cluster.mask, own) > _GOOD:
-            found.append((k, thing.look))
+        if np.count_nonzero(own) >= least and mask_iou(item.cluster.mask, own) > _GOOD:
+            found.append((k, item.look))
     return found
 
 
 def examples(kind: str, seed: int, sensor: str, factor: int) -> list[tuple[FloatArray, bool]]:
-    """Evidence for the product that each thing of a scene looks most like, and whether it is that product."""
+    """Evidence for the product that each object of a scene looks most like, and whether it is that product."""
     scene = scene_of(kind, seed)
-    true, frame = pictures(scene, sensor, seed)
+    true, frame = make_images(scene, sensor, seed)
     assert true.ids is not None
     frame = shrunk(replace(frame, ids=true.ids), factor)
     ids = frame.ids

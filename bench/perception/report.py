@@ -25,7 +25,7 @@ from toolhand.bench.perception.metrics import (
 )
 from toolhand.bench.perception.scores import CONFUSION_RATE, ratings
 from toolhand.bench.perception.text import TEXT
-from toolhand.bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
+from toolhand.bench.perception.truth import ImageTruth, place_fault, side_fault, true_box, truth_of
 from toolhand.bench.stats import machine, rate_row
 from toolhand.sim.perception import PerceptionNoise
 from toolhand.sim.perception import Truth as SimTruth
@@ -81,7 +81,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class SceneJob:
-    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px], `sensor` a name."""
+    """One scene, for some perceptions or for all; `size` is (width, height) of the image [px], `sensor` a name."""
 
     seed: int
     size: tuple[int, int] = workspace.IMAGE_SIZE
@@ -99,7 +99,7 @@ class SceneRecord:
 
 
 def run_one(job: SceneJob) -> SceneRecord:
-    """Show the same picture of a generated scene to each perception and compare."""
+    """Show the same image of a generated scene to each perception and compare."""
     station = Station(
         generate_scene(job.seed), StationConfig(ports=PortNames(sensor=job.sensor), seed=job.seed, image_size=job.size)
     )
@@ -117,12 +117,12 @@ def run_one(job: SceneJob) -> SceneRecord:
     return SceneRecord(job, findings)
 
 
-def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
+def measure(truth: ImageTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
     """Ask a perception about a frame and compare with the truth.
 
     Args:
-        truth: Truth of the same picture.
-        frame: Picture that the perception is shown.
+        truth: Truth of the same image.
+        frame: Image that the perception is shown.
         ports: Ports to measure.
         seed: Chooses the object beside which free table is asked for.
 
@@ -147,7 +147,7 @@ def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> F
     return findings
 
 
-def _count(truth: PictureTruth, item: str) -> int:
+def _count(truth: ImageTruth, item: str) -> int:
     return sum(other.item == item for other in truth.scene.objects)
 
 
@@ -169,7 +169,7 @@ def _as_fault(error: ToolError) -> str:
 
 def _measure_mask(
     findings: Findings,
-    truth: PictureTruth,
+    truth: ImageTruth,
     image: SessionImage,
     ports: Ports,
     placed: PlacedObject,
@@ -177,7 +177,7 @@ def _measure_mask(
     cloud: NDArray[np.float32],
     focal: float,
 ) -> None:
-    """Mask, box in the picture and box in space of the object under a point that is surely on it."""
+    """Mask, box in the image and box in space of the object under a point that is surely on it."""
     overlaps = {"mask_iou": 0.0, "box_iou": 0.0, "box3d_iou": 0.0}
     fault = ""
     try:
@@ -216,7 +216,7 @@ def _measure_counts(
 
 def _measure_free_space(
     findings: Findings,
-    truth: PictureTruth,
+    truth: ImageTruth,
     image: SessionImage,
     ports: Ports,
     unique: Sequence[PlacedObject],
@@ -233,7 +233,7 @@ def _measure_free_space(
 
 
 def _place_fault(
-    truth: PictureTruth,
+    truth: ImageTruth,
     image: SessionImage,
     ports: Ports,
     phrase: str,
@@ -276,7 +276,7 @@ def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
 
 
 def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
-    """For each perception whether its scores of found things are probabilities; see `calibration`."""
+    """For each perception whether its scores of found objects are probabilities; see `calibration`."""
     found = {
         name: [rating for r in records if name in r.findings for rating in r.findings[name].ratings]
         for name in presets()

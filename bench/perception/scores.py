@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from toolhand.bench.perception.calibration import Rating
-from toolhand.bench.perception.truth import PictureTruth
+from toolhand.bench.perception.truth import ImageTruth
 from toolhand.tool_nodes.backends import Ports
 from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
 from toolhand.tool_nodes.geometry import pixel
@@ -19,19 +19,19 @@ from toolhand.tool_nodes.types import Frame
 CONFUSION_RATE = 0.3
 """Of the noise with which the simulator's truth is asked for scores: by default it confuses nothing; a round figure."""
 SHRINKING = (1, 4)
-"""Factors by which pictures are shrunk before they are asked about: 160x120 shows less than the catalogue tells
+"""Factors by which images are shrunk before they are asked about: 160x120 shows less than the catalogue tells
 apart."""
 
 _ABSENT = 16
 """Products that are not there and are asked for all the same, and as many colours of a kind that has others [-]."""
 
 
-def ratings(truth: PictureTruth, frame: Frame, ports: Ports, seed: int) -> list[Rating]:
+def ratings(truth: ImageTruth, frame: Frame, ports: Ports, seed: int) -> list[Rating]:
     """Scores of everything that is found for phrases about a scene, and whether it is what the phrase says.
 
     Args:
-        truth: Truth of the same picture.
-        frame: Picture to show; its ids are those of the truth wherever it has some.
+        truth: Truth of the same image.
+        frame: Image to show; its ids are those of the truth wherever it has some.
         ports: Ports with the detector.
         seed: Chooses what is asked for that is not there.
 
@@ -59,11 +59,11 @@ def ratings(truth: PictureTruth, frame: Frame, ports: Ports, seed: int) -> list[
     return found
 
 
-def phrases(truth: PictureTruth, seed: int) -> Iterator[tuple[str, frozenset[str]]]:
-    """What is asked for, and the names of the products that it says: things that are there and things that are not.
+def phrases(truth: ImageTruth, seed: int) -> Iterator[tuple[str, frozenset[str]]]:
+    """What is asked for, and the names of the products that it says: objects that are there and objects that are not.
 
-    Names and kinds of all visible things; names of others, those first that look like what is there; and colours of the
-    visible kinds, as a product of that kind has them or as another kind has.
+    Names and kinds of all visible objects; names of others, those first that look like what is there; and colours of
+    the visible kinds, as a product of that kind has them or as another kind has.
     """
     catalogue = load_catalogue()
     rng = np.random.default_rng(seed)

@@ -65,11 +65,11 @@ class WrittenLine:
 
 @dataclass(frozen=True)
 class Page:
-    """A picture (H, W, 3) with the truth about it.
+    """An image (H, W, 3) with the truth about it.
 
     Attributes:
         kind: Which rows of the report it belongs to.
-        rgb: Picture to read.
+        rgb: Image to read.
         lines: Printed lines, before the page was turned.
         angle_deg: By how much it was turned afterwards, anticlockwise.
         flat_size: Width and height before it was turned [px].
@@ -84,7 +84,7 @@ class Page:
 
 @dataclass
 class Tally:
-    """What came of the pages of a kind: errors per character and page, and how often each thing was so."""
+    """What came of the pages of a kind: errors per character and page, and how often each object was so."""
 
     errors: list[list[float]] = field(default_factory=list)
     found: list[bool] = field(default_factory=list)
@@ -183,10 +183,10 @@ def map_page(seed: int) -> Page:
 
 
 def products_page(seed: int, files: Sequence[str]) -> Page:
-    """A camera's picture of a random scene with a label stuck on each thing that has room for one."""
+    """A camera's image of a random scene with a label stuck on each object that has room for one."""
     rng = np.random.default_rng(seed)
     station = Station(generate_scene(seed), StationConfig(seed=seed))
-    picture = Image.fromarray(station.camera.capture().rgb)
+    image = Image.fromarray(station.camera.capture().rgb)
     lines = []
     for placed, mask in truth_of(station).visible():
         size = int(rng.integers(*LABEL_PX))
@@ -199,9 +199,9 @@ def products_page(seed: int, files: Sequence[str]) -> Page:
             continue
         x = (columns.start + columns.stop - label.width) // 2
         y = (rows.start + rows.stop - label.height) // 2
-        picture.paste(label, (x, y))
+        image.paste(label, (x, y))
         lines.append(WrittenLine(text, (x + left, y + top, x + right, y + bottom)))
-    noisy = np.asarray(picture) + rng.normal(0.0, 3.0, (picture.height, picture.width, 3))
+    noisy = np.asarray(image) + rng.normal(0.0, 3.0, (image.height, image.width, 3))
     return Page(("labels on products",), np.clip(np.rint(noisy), 0, 255).astype(np.uint8), tuple(lines))
 
 

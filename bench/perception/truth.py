@@ -1,4 +1,4 @@
-"""What the simulator knows of a picture, and what answers about it must agree with. Only benchmarks read it."""
+"""What the simulator knows of an image, and what answers about it must agree with. Only benchmarks read it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolhand.tool_nodes.geometry import backproject, invert, matrix_from_quat_w
 from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 CLEARANCE_M = 0.03
-"""Free table has nothing within this distance: room for a thing 6 cm wide [m]."""
+"""Free table has nothing within this distance: room for an object 6 cm wide [m]."""
 
 _ON_TABLE_M = 0.01
 """Largest height of a point that counts as on the table [m]."""
@@ -29,13 +29,13 @@ _PROBE = "toy block"
 
 
 @dataclass(frozen=True)
-class PictureTruth:
-    """What the simulator knows of one picture.
+class ImageTruth:
+    """What the simulator knows of one image.
 
     Attributes:
         scene: Scene on the table.
         states: Where it stands, by id.
-        frame: The picture, with object ids.
+        frame: The image, with object ids.
         depth: (H, W) depth without noise [m], NaN beyond the sensor's range.
     """
 
@@ -58,8 +58,8 @@ class PictureTruth:
         return convex_outline(points[:, :2])
 
 
-def truth_of(station: Station) -> PictureTruth:
-    """What the simulator knows of the station's present picture."""
+def truth_of(station: Station) -> ImageTruth:
+    """What the simulator knows of the station's present image."""
     world, lamp = station.world, np.asarray(station.scene.light_position_m)
     clean = make_camera(
         station.config.renderer,
@@ -70,10 +70,10 @@ def truth_of(station: Station) -> PictureTruth:
         lamp_position=lamp,
         sensor=ideal(),
     ).capture()
-    return PictureTruth(station.scene, world.snapshot().objects, clean, clean.depth)
+    return ImageTruth(station.scene, world.snapshot().objects, clean, clean.depth)
 
 
-def true_box(truth: PictureTruth, frame: Frame, placed: PlacedObject, like: Box) -> Box:
+def true_box(truth: ImageTruth, frame: Frame, placed: PlacedObject, like: Box) -> Box:
     """An object's true box in the camera frame. What is round has no yaw of its own: it is given that of `like`."""
     state = truth.states[placed.id]
     T_base_object = pose(matrix_from_quat_wxyz(state.quat_wxyz), state.position_m)
@@ -90,21 +90,21 @@ def true_box(truth: PictureTruth, frame: Frame, placed: PlacedObject, like: Box)
     return Box(invert(frame.T_base_camera) @ T_base_object, half)
 
 
-def _on_table(truth: PictureTruth, point: tuple[float, float]) -> FloatArray:
-    """(3,) what the picture truly shows at a normalized point, base frame [m]."""
+def _on_table(truth: ImageTruth, point: tuple[float, float]) -> FloatArray:
+    """(3,) what the image truly shows at a normalized point, base frame [m]."""
     u, v = pixel(point, truth.frame.size)
     cloud = backproject(truth.depth[v : v + 1, u : u + 1], _shifted(truth.frame.K, u, v))
     return transform(truth.frame.T_base_camera, cloud.reshape(1, 3).astype(float))[0]
 
 
 def _shifted(K: FloatArray, u: int, v: int) -> FloatArray:
-    """Intrinsics of the part of a picture that begins at pixel (u, v)."""
+    """Intrinsics of the part of an image that begins at pixel (u, v)."""
     shifted = K.copy()
     shifted[:2, 2] -= u, v
     return shifted
 
 
-def place_fault(truth: PictureTruth, point: tuple[float, float]) -> str | None:
+def place_fault(truth: ImageTruth, point: tuple[float, float]) -> str | None:
     """Why a normalized point (x, y) is not on free table with `CLEARANCE_M` around it, None if it is."""
     where = _on_table(truth, point)
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
@@ -117,7 +117,7 @@ def place_fault(truth: PictureTruth, point: tuple[float, float]) -> str | None:
     return None
 
 
-def side_fault(truth: PictureTruth, point: tuple[float, float], side: Relation, reference: PlacedObject) -> str | None:
+def side_fault(truth: ImageTruth, point: tuple[float, float], side: Relation, reference: PlacedObject) -> str | None:
     """Why something small at a point would not stand on a side of the reference by the rules of the tasks, or None."""
     x, y, _ = _on_table(truth, point)
     probe = PlacedObject("it", _PROBE, (x, y, workspace.TABLE_Z), 0.0)

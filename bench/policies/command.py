@@ -43,8 +43,8 @@ from toolhand.training.tasks.splits import split_named
 ALL_KINDS = (*TASK_KINDS, ABSENT)
 """Every kind, and commands that are rightly refused."""
 _OWN_KINDS = {"all": ALL_KINDS, "questions": QUESTIONS, "deeds": (*MANIPULATION, ABSENT)}
-PICTURE = (320, 240)
-"""(width, height) of the camera's pictures, as in rollouts [px]."""
+IMAGE = (320, 240)
+"""(width, height) of the camera's images, as in rollouts [px]."""
 GIVEN_UP = 3
 """Tasks in a row for which a policy could not be asked, after which no more are given to it [-]; a policy makes several
 attempts at each turn itself."""
@@ -100,7 +100,7 @@ class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
         began = time.monotonic()
         tasks, suites, model = self.jobs(options), parse_suites(options.suite), options.model
         ports = PortNames(sensor=options.sensor)
-        config = StationConfig(options.perception, ports, suites=suites, image_size=PICTURE, sleep=True)
+        config = StationConfig(options.perception, ports, suites=suites, image_size=IMAGE, sleep=True)
         noted = {
             "split": options.split,
             "kinds": list(_chosen_kinds(options.kinds)),

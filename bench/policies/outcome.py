@@ -51,12 +51,12 @@ class PolicyOutcome:
         scored: False where an infrastructure error left it without a score: it counts as a failure.
         success: The task's own judge found everything as asked for.
         deed: The arm is to do something; else the task is a question.
-        wrong_thing: Something was picked up that was not meant.
+        wrong_object: Something was picked up that was not meant.
         false_success: The tools and the answer say that a deed is done, and the judge disagrees.
         denied: A deed is done by the judge, and the tools or the answer say that it failed.
         wrong_answer: A question has an answer without an error's code, which is not right.
         refused: It ended with an error's code, or without an answer.
-        looked: A picture was taken.
+        looked: An image was taken.
         error_code: The code that it ended with; None without one.
         reward: Reward of the task's kind, 0..1: the stages of a deed or the mean of its terms, a question's first term.
             0 without a score.
@@ -77,7 +77,7 @@ class PolicyOutcome:
     scored: bool = False
     success: bool = False
     deed: bool = False
-    wrong_thing: bool = False
+    wrong_object: bool = False
     false_success: bool = False
     denied: bool = False
     wrong_answer: bool = False

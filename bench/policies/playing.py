@@ -199,7 +199,7 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
     reward = stage_reward(score.stages) if score.stages else sum(terms) / len(terms) if deed else terms[0]
     return replace(
         outcome,
-        wrong_thing=bool(score.wrong_things),
+        wrong_object=bool(score.wrong_objects),
         false_success=deed and episode.success and not right,
         denied=deed and begun.kind != ABSENT and right and not episode.success,
         wrong_answer=not deed and answered and not right,

@@ -14,7 +14,7 @@ from toolhand.training.intervals import wilson
 RESAMPLES = 10_000
 """Resamples of a bootstrap [-]: the ends of a 95 % interval are then sure to about half a point."""
 ABSENT, REFUSALS = "absent", "refusals"
-"""Kinds of tasks that are rightly refused: a thing that is not there, and words that bind more than a pick."""
+"""Kinds of tasks that are rightly refused: an object that is not there, and words that bind more than a pick."""
 
 RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[PolicyOutcome], bool]]] = {
     "success": ("true success", "all tasks", lambda o: True, lambda o: o.success),
@@ -31,7 +31,7 @@ RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[P
         lambda o: o.kind == ABSENT,
         lambda o: o.success,
     ),
-    "wrong_thing": ("wrong thing", "commands", lambda o: o.deed, lambda o: o.wrong_thing),
+    "wrong_object": ("wrong thing", "commands", lambda o: o.deed, lambda o: o.wrong_object),
     "false_success": ("false success", "commands", lambda o: o.deed, lambda o: o.false_success),
     "denied": (
         "done, said to have failed",

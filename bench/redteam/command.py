@@ -26,7 +26,7 @@ from toolhand.tool_nodes.motion.guard import Mode
 from toolhand.tool_nodes.results import invalid
 
 FUZZED_SIZE = (320, 240)
-"""Pictures of the calls made by chance [px]; what is called is the same, and takes less time."""
+"""Images of the calls made by chance [px]; what is called is the same, and takes less time."""
 
 
 def families() -> list[str]:

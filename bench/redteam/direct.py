@@ -30,7 +30,7 @@ AttackStep = Callable[[Manipulator, Range], Any]
 Decide = Callable[[MotionRequest, Range], Decision]
 
 
-class Forger:
+class ForgingApprover:
     """An approver that has been taken over.
 
     Args:
@@ -46,7 +46,7 @@ class Forger:
         return self._decide(request, self._ground)
 
 
-class Liar(PlannerWrapper):
+class AlteringPlanner(PlannerWrapper):
     """A planner whose trajectories are changed on the way.
 
     Args:
@@ -96,10 +96,10 @@ def direct_attempt(attack: DirectAttack, ground: Range) -> Trial:
     """Run one attack."""
     trial = Trial(attack.name, attack.family, str(attack.mode))
     try:
-        approver = None if attack.decide is None else Forger(attack.decide, ground)
+        approver = None if attack.decide is None else ForgingApprover(attack.decide, ground)
         clock = {} if attack.clock is None else {"clock": attack.clock()}
         guard = MotionGuard(attack.mode, approver, attack.limits, **clock)
-        planner = None if attack.change is None else Liar(ground.station.planner, attack.change)
+        planner = None if attack.change is None else AlteringPlanner(ground.station.planner, attack.change)
         with safety_log() as log:
             manipulator = ground.manipulator(guard, planner)
             witness = Witness(ground.station.world, np.asarray(guard.limits.low), np.asarray(guard.limits.high))

@@ -63,10 +63,10 @@ CLEAN = Poison()
 
 
 class PoisonedCamera:
-    """A camera whose pictures show what was written into the scene.
+    """A camera whose images show what was written into the scene.
 
     Args:
-        camera: Takes the pictures.
+        camera: Takes the images.
     """
 
     def __init__(self, camera: Camera) -> None:
@@ -87,10 +87,10 @@ class PoisonedCamera:
 
 
 class HostileStation(Station):
-    """A station with an attacker's text in its pictures.
+    """A station with an attacker's text in its images.
 
     Args:
-        size: (width, height) of the scene camera's pictures [px].
+        size: (width, height) of the scene camera's images [px].
     """
 
     def __init__(self, size: tuple[int, int] = workspace.IMAGE_SIZE) -> None:
@@ -229,7 +229,7 @@ class Range:
 
     Attributes:
         station: With all suites.
-        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one thing about it.
+        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one object about it.
     """
 
     station: HostileStation = field(default_factory=HostileStation)
@@ -281,7 +281,7 @@ class Range:
         return self.station.new_toolbox()
 
     def restore(self) -> None:
-        """Put robot and things back to where they were in the beginning."""
+        """Put robot and objects back to where they were in the beginning."""
         world = self.station.world
         qpos, qvel, ctrl, time = self._state
         if not (np.array_equal(world.data.qpos, qpos) and world.time == time):

@@ -1,7 +1,7 @@
 """Stops, resets and requests in random order: nothing moves after a stop that was not requested since.
 
 A sequence is a few requests of clients: motions, commands of a policy that wants to move whatever the results say, an
-observer's. At points where another thread could come in between (a plan, a picture, a question, a stage, a time step, a
+observer's. At points where another thread could come in between (a plan, an image, a question, a stage, a time step, a
 turn) the seed decides whether a client stops, resets, or another client asks for something, in a thread of its own. The
 judge knows nothing of the latch: it keeps who asked for what before which stop, and measures in every time step of the
 simulator whose request moves the servos' references.
@@ -57,7 +57,7 @@ JAWS = 5e-3
 
 
 PLACE = (0.5, 0.6)
-"""Where a sequence puts things down, normalized."""
+"""Where a sequence puts objects down, normalized."""
 
 
 @dataclass(eq=False)
@@ -163,7 +163,7 @@ class SequenceJudge:
         return [request.fault for request in self.requests if request.fault]
 
 
-class Stubborn:
+class InsistentPolicy:
     """A policy that wants to move, whatever the results say, and then claims success.
 
     Args:
@@ -201,7 +201,7 @@ class Interrupted(PlannerWrapper):
         return super().plan(start, goal, scene, speed)
 
 
-class Conductor:
+class EventInjector:
     """Lets something happen, now and then, at points where another thread could come in between.
 
     Args:
@@ -331,7 +331,7 @@ class Conductor:
     def _converse(self, role: str) -> str:
         again = grasp(self._ground.T_camera_gripper)
         place = call("robot.place_object_at_2d_location", {"point_2d": list(PLACE)})
-        policy = Stubborn((LOOK, again, place, again), self.point)
+        policy = InsistentPolicy((LOOK, again, place, again), self.point)
         toolbox = self._toolbox(role)
         with toolbox.job():
             if role == "operator":
@@ -396,22 +396,22 @@ def run_sequences(n: int, seed: int, ground: Range, progress: Callable[[int], No
     return found
 
 
-def _one(ground: Range, rng: np.random.Generator) -> Conductor:
+def _one(ground: Range, rng: np.random.Generator) -> EventInjector:
     station, world = ground.station, ground.station.world
-    conductor = Conductor(ground, rng)
-    world.step = conductor.step  # type: ignore[method-assign]
+    injector = EventInjector(ground, rng)
+    world.step = injector.step  # type: ignore[method-assign]
     try:
         with safety_log():
             for _ in range(int(rng.integers(1, 4))):
-                if conductor.over:
+                if injector.over:
                     break
-                conductor.request()
-                conductor.point(rng.exponential(SPREAD))
+                injector.request()
+                injector.point(rng.exponential(SPREAD))
                 if rng.random() < RESET_BETWEEN:
-                    conductor.reset()
+                    injector.reset()
     finally:
         del world.step
         ground.restore()
         world.log.clear()
         station.arm.reset_stop()
-    return conductor
+    return injector

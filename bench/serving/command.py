@@ -23,13 +23,13 @@ from toolhand.bench.serving.tools import installed
 from toolhand.bench.stats import machine
 from toolhand.tool_nodes.serve import processes, service_file
 from toolhand.tool_nodes.serve.calling import connect
-from toolhand.tool_nodes.serve.cluster import Keeper
+from toolhand.tool_nodes.serve.cluster import ServiceSupervisor
 from toolhand.tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntry
 from toolhand.tool_nodes.serve.requests import INLINE_BYTES
 from toolhand.tool_nodes.serve.runner import make_backend
 
 STORE_GB = 3.0
-"""Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
+"""Shared memory for images [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
 
 TARGET_CALLERS = 64
 """Conversations at once for which most targets are set [-]."""
@@ -42,7 +42,7 @@ class Way:
     Attributes:
         conversation: Makes what a conversation calls with.
         others: Processes beside this one.
-        copies: Copies of a picture a call, once calls have been made.
+        copies: Copies of an image a call, once calls have been made.
     """
 
     conversation: Callable[[], PointingConversation]
@@ -52,7 +52,7 @@ class Way:
 
 @dataclass
 class _Cluster:
-    """What is served while the benchmark runs; `puts` tells how many pictures went into shared memory since."""
+    """What is served while the benchmark runs; `puts` tells how many images went into shared memory since."""
 
     service: service_file.ServiceNote
     puts: Callable[[], int]
@@ -188,12 +188,12 @@ def served_entries(tools: Sequence[str], batch: int, batch_wait_ms: float) -> di
 def _served(entries: Mapping[str, ServedEntry]) -> Iterator[_Cluster]:
     """The tools on a cluster of this run."""
     say(f"starting a cluster with {', '.join(entries)}")
-    keeper = Keeper(ServeConfig(entries, Local(cpus=8.0, store_gb=STORE_GB)), say=say)
+    supervisor = ServiceSupervisor(ServeConfig(entries, Local(cpus=8.0, store_gb=STORE_GB)), say=say)
     try:
-        keeper.start()
-        yield _Cluster(keeper.service, count_puts())
+        supervisor.start()
+        yield _Cluster(supervisor.service, count_puts())
     finally:
-        keeper.close()
+        supervisor.close()
 
 
 def targets(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What conversations send: which tool is called, with which pictures and words."""
+"""What conversations send: which tool is called, with which images and words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import Frame
 
 LOOKS = 4
-"""Calls about a picture before there is a new one [-]: about what a pick and place asks after each motion."""
+"""Calls about an image before there is a new one [-]: about what a pick and place asks after each motion."""
 
 SMALL, RGB, RGBD = (8, 8), (480, 640), (720, 1280)
-"""(height, width) of the pictures [px]."""
+"""(height, width) of the images [px]."""
 
 PointCall = tuple[SessionImage, str]
 
@@ -40,8 +40,8 @@ class Payload:
     calls: Callable[[int], Iterator[PointCall]]
 
 
-def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[PointCall]]:
-    """Pictures without depth: each has other pixels, as nothing else tells them apart."""
+def _images(shape: tuple[int, int]) -> Callable[[int], Iterator[PointCall]]:
+    """Images without depth: each has other pixels, as nothing else tells them apart."""
 
     def calls(conversation: int) -> Iterator[PointCall]:
         rgb = np.random.default_rng(conversation).integers(0, 255, (*shape, 3), np.uint8)
@@ -55,7 +55,7 @@ def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[PointCall]]:
 
 
 def _frames(conversation: int) -> Iterator[PointCall]:
-    """RGB-D; each is a picture of its own by its time, and its pixels are read anew for its key."""
+    """RGB-D; each is an image of its own by its time, and its pixels are read anew for its key."""
     rng = np.random.default_rng(conversation)
     rgb = rng.integers(0, 255, (*RGBD, 3), np.uint8)
     K = np.array([[900.0, 0.0, 640.0], [0.0, 900.0, 360.0], [0.0, 0.0, 1.0]])
@@ -64,10 +64,10 @@ def _frames(conversation: int) -> Iterator[PointCall]:
 
 
 def _scenes() -> Callable[[int], Iterator[PointCall]]:
-    """The scene camera's picture of a generated scene, and the names of what stands there."""
+    """The scene camera's image of a generated scene, and the names of what stands there."""
     station = Station(generate_scene(0), StationConfig())
     frame = station.camera.capture()
-    names = tuple(dict.fromkeys(thing.item for thing in station.scene.objects))
+    names = tuple(dict.fromkeys(item.item for item in station.scene.objects))
 
     def calls(conversation: int) -> Iterator[PointCall]:
         yield from _of_frames(replace(frame, stamp=1000.0 * conversation), names)
@@ -86,10 +86,10 @@ def _of_frames(frame: Frame, words: tuple[str, ...]) -> Iterator[PointCall]:
 def make_payload(name: str) -> Payload:
     """A payload of `ABOUT` by its name."""
     make: Mapping[str, tuple[str, Callable[[], Callable[[int], Iterator[PointCall]]]]] = {
-        "small": (QUICK, lambda: _pictures(SMALL)),
-        "rgb": (QUICK, lambda: _pictures(RGB)),
+        "small": (QUICK, lambda: _images(SMALL)),
+        "rgb": (QUICK, lambda: _images(RGB)),
         "rgbd": (QUICK, lambda: _frames),
-        "busy": (BUSY, lambda: _pictures(SMALL)),
+        "busy": (BUSY, lambda: _images(SMALL)),
         "pixels": (PIXELS, _scenes),
     }
     tool, calls = make[name]

@@ -1,4 +1,4 @@
-"""Results of benchmarks: their tables of rates and times, compared over versions, and pictures of what failed.
+"""Results of benchmarks: their tables of rates and times, compared over versions, and images of what failed.
 
 A file is read once; of its document only the tables are kept.
 """
@@ -15,16 +15,16 @@ from toolhand.agent_node.runs.bench_results import BenchResult, read_bench_resul
 from toolhand.console.history.folders import file_in, is_inside
 from toolhand.console.history.replay import as_json
 from toolhand.tool_nodes.results import ToolError, invalid
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 
 MOST_ROWS = 500
 """Rows of a result's tables that are kept: the largest of our own has some two hundred."""
-MOST_PICTURES = 600
-"""Pictures of a gallery: two hundred failures with three each."""
+MOST_IMAGES = 600
+"""Images of a gallery: two hundred failures with three each."""
 MOST_FAILURES = 200
 """Failures of a result that are listed."""
 GALLERY = "failures"
-"""Folder of pictures in the folder of a benchmark's records."""
+"""Folder of images in the folder of a benchmark's records."""
 _FORMATS = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp"}
 _SUFFIXES = (".jpg", ".png", ".webp")
 _VALUED = ("--jobs", "--out")
@@ -189,7 +189,7 @@ def compared(results: Sequence[BenchSummary]) -> list[ComparedRow]:
 
 
 def gallery(out: str, roots: Sequence[Path]) -> list[Path]:
-    """Pictures of failures in the folder of a benchmark's records.
+    """Images of failures in the folder of a benchmark's records.
 
     Args:
         out: Folder that the result names; it may have come from anywhere.
@@ -205,23 +205,23 @@ def gallery(out: str, roots: Sequence[Path]) -> list[Path]:
         found = sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and is_inside(path, folder))
     except OSError as error:
         raise invalid(f"The folder {out[:80]!r} has no pictures of failures: {error.strerror}.") from error
-    return found[:MOST_PICTURES]
+    return found[:MOST_IMAGES]
 
 
-def gallery_picture(out: str, name: str, roots: Sequence[Path]) -> tuple[str, bytes]:
-    """(media type, file) of a picture of a gallery.
+def gallery_image(out: str, name: str, roots: Sequence[Path]) -> tuple[str, bytes]:
+    """(media type, file) of an image of a gallery.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where there is none, or it is no picture of a bounded size.
+        ToolError: INVALID_ARGUMENT where there is none, or it is no image of a bounded size.
     """
     path = next((path for path in gallery(out, roots) if path.name == name), None)
     if path is None:
         raise invalid(f"There is no picture {name[:80]!r}.")
     try:
-        with opened(path, tuple(_FORMATS)) as picture:
-            kind = _FORMATS[picture.format or ""]
+        with opened(path, tuple(_FORMATS)) as image:
+            kind = _FORMATS[image.format or ""]
         return kind, path.read_bytes()
-    except (PictureFileError, OSError) as error:
+    except (ImageFileError, OSError) as error:
         raise invalid(f"The picture {name[:80]!r} cannot be shown: {error}.") from error
 
 

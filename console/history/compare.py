@@ -1,4 +1,4 @@
-"""Two runs turn by turn, and the first thing that differs between them in one sentence.
+"""Two runs turn by turn, and the first object that differs between them in one sentence.
 
 A turn begins with a thought; of a policy that gives none, every call is a turn. What was called and what came of it
 counts first; thoughts are compared only where all of that is the same.

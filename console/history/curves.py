@@ -85,7 +85,7 @@ def find_trainings(root: Path) -> list[TrainingFolder]:
             found.append(TrainingFolder(name, "training", Path(path)))
         if SHARDS in folders:
             found.append(TrainingFolder(name, "rollouts", Path(path)))
-            folders.clear()  # thousands of pictures
+            folders.clear()  # thousands of images
         if looked >= _MOST_FOLDERS or name.count(os.sep) >= _DEEPEST:
             folders.clear()
         folders.sort()

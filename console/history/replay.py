@@ -18,15 +18,15 @@ from rclpy_zenoh.interfaces import deserialize, get_class
 from toolhand.agent_node.events import Event
 from toolhand.agent_node.runs.mcap import RUN_FILE
 from toolhand.agent_node.runs.mcap import ros_messages as ros
-from toolhand.agent_node.runs.mcap.reading import EVENT_TOPICS, event_of, packed_picture
+from toolhand.agent_node.runs.mcap.reading import EVENT_TOPICS, event_of, packed_image
 from toolhand.agent_node.runs.mcap.recorder import COMMAND, OUTCOME
 from toolhand.agent_node.runs.mcap.salvage import SalvagedMessage, salvage
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.results import invalid
-from toolhand.tool_nodes.toolbox.picture_files import MAX_SIDE, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import MAX_SIDE, ImageFileError, opened
 
 JOINTS = "/joint_states"
-PICTURE_TOPICS = {
+IMAGE_TOPICS = {
     f"{topic}{form}"
     for topic in ("/camera/scene/image", "/camera/wrist/image", "/toolhand/picture")
     for form in ("", "/compressed")
@@ -48,7 +48,7 @@ class ShownStep:
         title: The tool, or the kind; one line.
         text: At most LONGEST_TEXT characters.
         failed: It is an error.
-        picture: Index of the picture that came with it among `RunReplay.pictures`; None without one.
+        image: Index of the image that came with it among `RunReplay.images`; None without one.
     """
 
     index: int
@@ -57,12 +57,12 @@ class ShownStep:
     title: str
     text: str
     failed: bool = False
-    picture: int | None = None
+    image: int | None = None
 
 
 @dataclass(frozen=True)
-class PictureMark:
-    """A picture of a run.
+class ImageMark:
+    """An image of a run.
 
     Attributes:
         time_s: Time on the run's clock [s].
@@ -82,13 +82,13 @@ class ReplayMoment:
     Attributes:
         time_s: The time [s].
         step: Index of the newest step that is not later; None before the first one.
-        picture: Index of the newest picture that is not later; None before the first one.
+        image: Index of the newest image that is not later; None before the first one.
         joints: Positions by joint name [rad], which may be NaN in a foreign file; empty where none are known yet.
     """
 
     time_s: float
     step: int | None
-    picture: int | None
+    image: int | None
     joints: Mapping[str, float]
 
 
@@ -100,7 +100,7 @@ class RunReplay:
 
     Attributes:
         problem: Fault of the file, one sentence; empty where it is whole.
-        pictures: In the order of their times.
+        images: In the order of their times.
         begin_s, end_s: First and last time [s].
 
     Raises:
@@ -109,25 +109,25 @@ class RunReplay:
 
     def __init__(self, path: Path) -> None:
         self.path = path / RUN_FILE if path.is_dir() else path
-        found = salvage(self.path, EVENT_TOPICS | PICTURE_TOPICS | {JOINTS})
+        found = salvage(self.path, EVENT_TOPICS | IMAGE_TOPICS | {JOINTS})
         self.problem = found.problem
         by_time = sorted(found.messages, key=lambda message: message.time_ns)
         self._steps = sorted((m for m in by_time if m.topic in EVENT_TOPICS), key=lambda message: message.sequence)
         self._step_times = _not_decreasing([message.time_ns for message in self._steps])
-        self._pictures = [message for message in by_time if message.topic in PICTURE_TOPICS]
+        self._images = [message for message in by_time if message.topic in IMAGE_TOPICS]
         self._joints = [message for message in by_time if message.topic == JOINTS]
-        if not (self._steps or self._pictures or self._joints):
+        if not (self._steps or self._images or self._joints):
             raise invalid(self.problem or f"The recording {self.path.name} holds nothing of a run that can be shown.")
         self._joint_times = [message.time_ns for message in self._joints]
-        self._picture_times = [message.time_ns for message in self._pictures]
-        self.pictures = tuple(PictureMark(m.time_ns / 1e9, _source(m.topic), m.sequence) for m in self._pictures)
-        self._numbered = {(m.topic, m.sequence): index for index, m in enumerate(self._pictures)}
+        self._image_times = [message.time_ns for message in self._images]
+        self.images = tuple(ImageMark(m.time_ns / 1e9, _source(m.topic), m.sequence) for m in self._images)
+        self._numbered = {(m.topic, m.sequence): index for index, m in enumerate(self._images)}
         times = [times[index] for times in self._all_times if times for index in (0, -1)]
         self.begin_s, self.end_s = min(times) / 1e9, max(times) / 1e9
 
     @property
     def _all_times(self) -> tuple[Sequence[int], ...]:
-        return self._step_times, self._picture_times, self._joint_times
+        return self._step_times, self._image_times, self._joint_times
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -178,45 +178,45 @@ class RunReplay:
     def moment(self, time_s: float) -> ReplayMoment:
         """What was known at a time, which is kept within the run's."""
         now = min(max(time_s, self.begin_s), self.end_s) if time_s == time_s else self.begin_s
-        step, picture, joint = (bisect_right(times, round(now * 1e9)) - 1 for times in self._all_times)
+        step, image, joint = (bisect_right(times, round(now * 1e9)) - 1 for times in self._all_times)
         return ReplayMoment(
             now,
             None if step < 0 else step,
-            None if picture < 0 else picture,
+            None if image < 0 else image,
             {} if joint < 0 else _joints(self._joints[joint]),
         )
 
-    def picture(self, index: int) -> tuple[str, bytes]:
-        """(media type, file) of a picture, as a browser shows it: JPEG or PNG of a bounded size.
+    def image(self, index: int) -> tuple[str, bytes]:
+        """(media type, file) of an image, as a browser shows it: JPEG or PNG of a bounded size.
 
         Raises:
             ToolError: INVALID_ARGUMENT where there is none, or it is damaged or too large.
         """
-        if not 0 <= index < len(self._pictures):
+        if not 0 <= index < len(self._images):
             raise invalid(f"The recording has no picture {index}.")
-        message = self._pictures[index]
+        message = self._images[index]
         try:
-            data, shape = packed_picture(message.data, message.topic.endswith("/compressed"))
+            data, shape = packed_image(message.data, message.topic.endswith("/compressed"))
             if shape is not None:
                 return "image/png", _png(data, shape)
-            with opened(data) as picture:
-                return f"image/{(picture.format or '').lower()}", data
-        except PictureFileError as error:
+            with opened(data) as image:
+                return f"image/{(image.format or '').lower()}", data
+        except ImageFileError as error:
             raise invalid(f"Picture {index} of the recording cannot be shown: {error}.") from error
         except Exception as error:  # whatever a parser of foreign bytes may raise
             raise invalid(f"Picture {index} of the recording cannot be shown: it is damaged.") from error
 
     def _event(self, message: SalvagedMessage, text: str) -> tuple[Event, int | None]:
-        """The event, and the index of its picture."""
+        """The event, and the index of its image."""
         shown: set[tuple[str, int]] = set()
         event = event_of(message.topic, text, message.time_ns / 1e9, iter(()), shown)
         return event, next((self._numbered[mark] for mark in shown if mark in self._numbered), None)
 
     @staticmethod
-    def _event_step(index: int, time_s: float, event: Event, picture: int | None) -> ShownStep:
+    def _event_step(index: int, time_s: float, event: Event, image: int | None) -> ShownStep:
         title = event.verb or event.kind if event.of_call is None else event.of_call.name
         text = f"{event.code}: {event.words}" if event.kind == "result" and event.failed else event.words
-        return ShownStep(index, time_s, event.kind, _line(title), text[:LONGEST_TEXT], event.failed, picture)
+        return ShownStep(index, time_s, event.kind, _line(title), text[:LONGEST_TEXT], event.failed, image)
 
 
 def _document_step(index: int, time_s: float, kind: str, text: str) -> ShownStep:
@@ -268,9 +268,9 @@ def _png(data: bytes, shape: tuple[int, int, int]) -> bytes:
 
     height, width, _ = shape
     if not (0 < height <= MAX_SIDE and 0 < width <= MAX_SIDE):
-        raise PictureFileError(f"it is {width}x{height}, and a side may have {MAX_SIDE} px")
+        raise ImageFileError(f"it is {width}x{height}, and a side may have {MAX_SIDE} px")
     if len(data) != height * width * 3:
-        raise PictureFileError("its size is not what it says")
+        raise ImageFileError("its size is not what it says")
     buffer = io.BytesIO()
     Image.frombuffer("RGB", (width, height), data).save(buffer, format="PNG", compress_level=1)
     return buffer.getvalue()

@@ -18,7 +18,7 @@ from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import MIB, open_file, read_file
 from toolhand.tool_nodes.plain_json import PlainJsonError
 from toolhand.tool_nodes.results import invalid
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 
 GROUPS_OF_A_PAGE = 20
 """Groups of a page: each is a file of some hundred kilobytes."""
@@ -39,12 +39,12 @@ class RolloutMessage:
     Attributes:
         role: "system", "user", "assistant" or "tool", or another word in a foreign file.
         text: At most LONGEST_TEXT characters.
-        picture: Hash of the picture that came with it; empty without one.
+        image: Hash of the image that came with it; empty without one.
     """
 
     role: str
     text: str
-    picture: str = ""
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,11 @@ def read_group(folder: Path, name: str) -> RolloutGroup:
     return RolloutGroup(name, rollouts, problem)
 
 
-def rollout_picture(folder: Path, name: str) -> bytes:
-    """The PNG file of a picture of a collection.
+def rollout_image(folder: Path, name: str) -> bytes:
+    """The PNG file of an image of a collection.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for what is no hash, and where there is no such picture of a bounded size.
+        ToolError: INVALID_ARGUMENT for what is no hash, and where there is no such image of a bounded size.
     """
     if not _HASH.fullmatch(name):
         raise invalid(f"{name[:20]!r} is no name of a picture.")
@@ -145,7 +145,7 @@ def rollout_picture(folder: Path, name: str) -> bytes:
         data = read_file(path, 64 * MIB, folder)
         with opened(data, ("PNG",)):
             return data
-    except (PictureFileError, OSError) as error:
+    except (ImageFileError, OSError) as error:
         raise invalid(f"The picture {name[:12]} cannot be shown: {getattr(error, 'strerror', '') or error}.") from error
 
 
@@ -179,8 +179,8 @@ def _entry(line: bytes, folder: Path) -> RolloutEntry | None:
 
 
 def _message(document: Mapping[str, Any], folder: Path) -> RolloutMessage:
-    picture = document.get("picture")
-    named = picture if isinstance(picture, str) and _HASH.fullmatch(picture) else ""
+    image = document.get("image")
+    named = image if isinstance(image, str) and _HASH.fullmatch(image) else ""
     return RolloutMessage(str(document.get("role", ""))[:20], _text(document.get("text"), folder), named)
 
 

@@ -39,7 +39,7 @@ class SharedHistory:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """Folders of which pictures may be shown."""
+        """Folders of which images may be shown."""
         return self.settings.runs_dir, self.settings.bench_dir
 
     def run_folder(self, name: str) -> Path:

@@ -9,7 +9,7 @@ from nicegui import events, run, ui
 
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.console.approving import ApprovalCard, Approvals, MotionTimeline
-from toolhand.console.hub import Hub
+from toolhand.console.console_state import ConsoleState
 from toolhand.console.pages.frame import PageContext
 from toolhand.console.pages.slider import TimeSlider
 from toolhand.console.robot import SpokenWords
@@ -20,7 +20,7 @@ LOOK_S = 0.1
 
 HOLD_S = 1.5
 """How long the card of a motion stays that does not wait any more [s]: the second click of a double click would
-else hit the camera picture, which moves to its place."""
+else hit the camera image, which moves to its place."""
 
 SAID_S = 10.0
 """How long it is said that a motion has gone without an answer [s]: what came of it is in the conversation."""
@@ -33,13 +33,13 @@ ARM_S = 0.6
 motion before. The style sheet keeps the mouse off its buttons for the same time."""
 
 _KEY_STEP = 0.01
-"""By how much an arrow key moves the point, as a share of the picture; with Shift ten times as far."""
+"""By how much an arrow key moves the point, as a share of the image; with Shift ten times as far."""
 
 _CLICKED = """(event) => {
   const box = event.target.getBoundingClientRect();
   emit([(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]);
 }"""
-"""Sends the point of the picture, as shares of its size; a pointer has fractions of a pixel, a click has not."""
+"""Sends the point of the image, as shares of its size; a pointer has fractions of a pixel, a click has not."""
 
 
 def approval_card(page: PageContext) -> None:
@@ -51,7 +51,7 @@ def approval_card(page: PageContext) -> None:
 
 
 def point_reason(point: tuple[float, float], camera: str) -> str:
-    """The reason of a rejection that names another thing, in words that a policy reads."""
+    """The reason of a rejection that names another object, in words that a policy reads."""
     return f"not this: the thing at ({point[0]:.3f}, {point[1]:.3f}) of the {camera} picture"
 
 
@@ -62,7 +62,7 @@ class _Card:
         self._page = page
         self._place = place
         self._approvals: Approvals = page.approvals
-        self._hub: Hub = page.hub
+        self._console_state: ConsoleState = page.console_state
         self._shown = ApprovalCard(None)
         self._operates = False
         self._gone_s = self._appeared_s = 0.0
@@ -117,7 +117,7 @@ class _Card:
             ui.run_javascript("document.querySelector('.approval-card')?.scrollIntoView({block: 'nearest'})")
 
     def _tell(self, card: ApprovalCard) -> None:
-        """Say what has come of the motion that is drawn; its picture stays as it is, and its buttons are over."""
+        """Say what has come of the motion that is drawn; its image stays as it is, and its buttons are over."""
         if self._said is not None:
             self._said.set_text(card.said)
             self._said.set_visibility(True)
@@ -125,7 +125,7 @@ class _Card:
 
     def _draw_motion(self, card: ApprovalCard, request: MotionRequest) -> None:
         self._place.classes(remove="answered")
-        running = self._hub.running
+        running = self._console_state.running
         with ui.element("header"):
             ui.label("May the arm move?")
             self._left = ui.label("").classes("chip warn").props('data-testid="approval-left"')
@@ -133,8 +133,8 @@ class _Card:
             meant = request.what if running is None else running.text
             title = ui.label(meant[:1].upper() + meant[1:]).classes("approval-for").props('data-testid="approval-for"')
             title.tag = "h2"
-            if request.picture is not None:
-                self._draw_picture(request)
+            if request.image is not None:
+                self._draw_image(request)
             moment = self._draw_slider(request) if self._operates else None
             self._draw_numbers(card, request, moment)
         with ui.element("footer").classes("approval-foot"):
@@ -149,7 +149,7 @@ class _Card:
                 self._draw_buttons(request)
 
     def _draw_numbers(self, card: ApprovalCard, request: MotionRequest, moment: ui.label | None) -> None:
-        """The motion as it is hashed, folded away: who looks at the picture needs none of it."""
+        """The motion as it is hashed, folded away: who looks at the image needs none of it."""
         with ui.element("details").classes("approval-numbers").props('data-testid="approval-numbers"') as numbers:
             summary = ui.label(f"{len(request.steps)} steps in {request.duration_s:.1f} s, in numbers")
             summary.tag = "summary"
@@ -164,17 +164,17 @@ class _Card:
                 f'data-testid="approval-hash" title="{request.hash[:64]}"'
             )
 
-    def _draw_picture(self, request: MotionRequest) -> None:
-        assert request.picture is not None
+    def _draw_image(self, request: MotionRequest) -> None:
+        assert request.image is not None
         name = "The camera's picture with the planned path and the gripper at its end"
         with (
             ui.element("div")
             .classes("approval-picture")
-            .style(f"--aspect: {request.picture.shape[1] / request.picture.shape[0]:.4f}")
+            .style(f"--aspect: {request.image.shape[1] / request.image.shape[0]:.4f}")
             .props(f'tabindex=0 role="img" aria-label="{name}" data-testid="approval-picture"') as frame
         ):
-            picture = ui.element("img").props(f'src="/pictures/motion.jpg?hash={request.hash}" alt="" draggable=false')
-            picture.on("pointerup", lambda event: self._on_click(event, request), js_handler=_CLICKED)
+            image = ui.element("img").props(f'src="/pictures/motion.jpg?hash={request.hash}" alt="" draggable=false')
+            image.on("pointerup", lambda event: self._on_click(event, request), js_handler=_CLICKED)
             self._mark = ui.element("span").classes("cross")
             self._mark.set_visibility(False)
         frame.on("keydown", lambda event: self._on_key(event, request), ["key", "shiftKey"])
@@ -210,7 +210,7 @@ class _Card:
         with ui.element("div").classes("approval-buttons"):
             _button("Approve", "primary", "approve", lambda: self._answer(request, True, ""))
             _button("Reject", "danger", "reject", lambda: self._answer(request, False, reason.value or ""))
-            if request.picture is not None:
+            if request.image is not None:
                 _button("Not this: that one", "", "that-one", lambda: self._begin_pointing(request))
         if self._pointing:
             ui.label(
@@ -261,16 +261,16 @@ class _Card:
             self._mark.set_visibility(True)
 
     async def _that_one(self, point: tuple[float, float], request: MotionRequest) -> None:
-        """Reject, and have the command begin again with the thing that was pointed at."""
+        """Reject, and have the command begin again with the object that was pointed at."""
         if not all(0.0 <= value <= 1.0 for value in point):
             return
         self._point, self._pointing = point, False
         self._show_point()
-        running = self._hub.running
+        running = self._console_state.running
         if await self._answer(request, False, point_reason(point, request.camera)) or running is None:
             return
         pointed = PointedPoint(point, request.camera, round(request.stamp * 1e9))
-        self._hub.say_instead(SpokenWords("not that: this one", running.session, (pointed,)))
+        self._console_state.say_instead(SpokenWords("not that: this one", running.session, (pointed,)))
 
 
 def _button(text: str, kind: str, name: str, clicked: Any) -> None:

@@ -17,8 +17,8 @@ COLUMNS = 4
 """Results of a measurement that are compared: as many as fit beside each other."""
 _MOST_ROWS = 200
 """Rows of a comparison that are drawn."""
-_MOST_PICTURES = 60
-"""Pictures of a gallery that a page shows at once."""
+_MOST_IMAGES = 60
+"""Images of a gallery that a page shows at once."""
 
 
 def benches_page(page: PageContext) -> None:
@@ -130,10 +130,10 @@ def _draw_gallery(history: SharedHistory, result: BenchSummary, first: int) -> N
         parts.say("Nothing has failed, or no picture of it was kept.", testid="no-gallery")
         return
     with ui.element("div").classes("gallery").props('data-testid="gallery"'):
-        for path in found[first : first + _MOST_PICTURES]:
+        for path in found[first : first + _MOST_IMAGES]:
             with ui.element("figure"):
-                picture = ui.element("img")
+                image = ui.element("img")
                 source = address("/history/benches", result.file, "pictures", path.name)
-                picture.props.update({"src": source, "alt": path.name[:100], "loading": "lazy"})
+                image.props.update({"src": source, "alt": path.name[:100], "loading": "lazy"})
                 parts.words(path.stem[:100], "muted", "figcaption")
-    parts.pages(_of(result), first, _MOST_PICTURES, len(found))
+    parts.pages(_of(result), first, _MOST_IMAGES, len(found))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from nicegui import ui
 
 from toolhand.console.approving import Approvals
-from toolhand.console.hub import Hub
+from toolhand.console.console_state import ConsoleState
+from toolhand.console.images import ImageFeeds
 from toolhand.console.pages.routes import ROUTES, Route
 from toolhand.console.pages.seat import Seat, SeatBar
-from toolhand.console.pictures import PictureFeeds
 from toolhand.console.robot import Robot
 from toolhand.console.scene_view import RobotScene
 from toolhand.console.seats import Seats
@@ -28,26 +28,26 @@ class PageContext:
 
     Attributes:
         settings: Settings of the console.
-        hub: State that all pages share.
+        console_state: State that all pages share.
         seat: Seat of the page.
         seats: All seats.
         approvals: The motion that waits, shared by all pages.
         view: The 3D view, shared likewise.
-        pictures: Pictures of the cameras, shared likewise.
+        images: Images of the cameras, shared likewise.
     """
 
     settings: ConsoleSettings
-    hub: Hub
+    console_state: ConsoleState
     seat: Seat
     seats: Seats
     approvals: Approvals
     view: RobotScene
-    pictures: PictureFeeds
+    images: ImageFeeds
 
     @property
     def robot(self) -> Robot:
         """The robot."""
-        return self.hub.robot
+        return self.console_state.robot
 
 
 MAIN = "content"

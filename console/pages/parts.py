@@ -142,7 +142,7 @@ def local_time(began: str) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """A number of things in words: 1 result, 2 results."""
+    """A number of objects in words: 1 result, 2 results."""
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 

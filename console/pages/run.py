@@ -168,9 +168,9 @@ class _Run:
             parts.say(replay.problem, "warn", "damaged")
         with ui.element("div").classes("replay"):
             with ui.element("div").classes("replay-now"):
-                self._picture = ui.element("img").classes("replay-picture")
-                self._picture.props.update({"alt": "What the robot saw", "data-testid": "replay-picture"})
-                self._no_picture = parts.say("", testid="replay-no-picture")
+                self._image = ui.element("img").classes("replay-picture")
+                self._image.props.update({"alt": "What the robot saw", "data-testid": "replay-picture"})
+                self._no_image = parts.say("", testid="replay-no-picture")
                 self._now = parts.words("", "mono", "p", "replay-time")
                 self._slider = TimeSlider(
                     "Time of the run", "replay-slider", replay.begin_s, replay.end_s, _SLIDER_STEPS, self._show
@@ -219,18 +219,18 @@ class _Run:
         self._joints.set_text(", ".join(joints) or "No joint states are recorded yet.")
         step = None if moment.step is None else self._replay.step(moment.step)
         self._step.set_text("" if step is None else f"{step.kind} {step.title}: {step.text[:1000]}")
-        problem = "" if moment.picture is not None else "No picture is recorded yet."
-        try:  # as the browser will ask for the picture: the run may be gone, or another, since this page was drawn
+        problem = "" if moment.image is not None else "No picture is recorded yet."
+        try:  # as the browser will ask for the image: the run may be gone, or another, since this page was drawn
             replay = self._history.replay(self._name)
-            if moment.picture is not None:
-                replay.picture(moment.picture)
+            if moment.image is not None:
+                replay.image(moment.image)
         except ToolError as error:
             problem = error.message.replace(f"{self._folder}/", "")
-        self._picture.set_visibility(not problem)
-        self._no_picture.set_visibility(bool(problem))
-        self._no_picture.set_text(problem)
-        if not problem and moment.picture is not None:
-            self._picture.props["src"] = address("/history/runs", self._name, "pictures", str(moment.picture))
+        self._image.set_visibility(not problem)
+        self._no_image.set_visibility(bool(problem))
+        self._no_image.set_text(problem)
+        if not problem and moment.image is not None:
+            self._image.props["src"] = address("/history/runs", self._name, "pictures", str(moment.image))
 
     def _draw_report(self) -> None:
         with ui.element("details").classes("panel"):

@@ -8,7 +8,7 @@ from toolhand.console.pages.frame import PageContext
 
 
 def scene_panel(page: PageContext) -> None:
-    """Draw a button that shows the 3D view; without WebGL it says so, and the pictures have all of it."""
+    """Draw a button that shows the 3D view; without WebGL it says so, and the images have all of it."""
     ui.add_head_html('<link rel="stylesheet" href="/assets/scene.css"><script src="/assets/scene.js" defer></script>')
     with ui.element("section").classes("panel scene").props('data-testid="view"'):
         with ui.element("header"):

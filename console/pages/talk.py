@@ -1,4 +1,4 @@
-"""The page on which the robot is spoken to: conversation, camera picture that is pointed at, approvals, 3D view."""
+"""The page on which the robot is spoken to: conversation, camera image that is pointed at, approvals, 3D view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nicegui.events import GenericEventArguments
 
 from toolhand.agent_node.events import OperatorAnswer
 from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
-from toolhand.console.hub import Hub
+from toolhand.console.console_state import ConsoleState
 from toolhand.console.pages.approval import approval_card
 from toolhand.console.pages.frame import PageContext
 from toolhand.console.pages.scene import scene_panel
@@ -49,17 +49,17 @@ def talk_page(page: PageContext) -> None:
     ui.timer(_LOOK_S, view.changed.set)
 
 
-def add_talk_routes(app: FastAPI, hub: Hub) -> None:
-    """Add the route of the pictures that tools have shown.
+def add_talk_routes(app: FastAPI, console_state: ConsoleState) -> None:
+    """Add the route of the images that tools have shown.
 
     Args:
         app: Gets it.
-        hub: Has the pictures.
+        console_state: Has the images.
     """
 
     @app.get("/talk/pictures/{number}.jpg")
-    async def picture(number: int) -> Response:
-        data = hub.picture(number)
+    async def image(number: int) -> Response:
+        data = console_state.image(number)
         if data is None:
             return Response(status_code=404)
         return Response(data, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
@@ -77,9 +77,9 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
 
     def __init__(self, page: PageContext) -> None:
         super().__init__()
-        self._page, self._hub = page, page.hub
+        self._page, self._console_state = page, page.console_state
         self.changed = asyncio.Event()
-        entries = self._hub.entries()
+        entries = self._console_state.entries()
         self._shown = entries[-1].number if entries else 0
         self._state = self._state_now()
         self._props["first"] = [asdict(entry) for entry in entries]
@@ -91,7 +91,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         def changed() -> None:
             loop.call_soon_threadsafe(self.changed.set)
 
-        close = self._hub.listen(changed)
+        close = self._console_state.listen(changed)
         following = background_tasks.create(self._follow(ui.context.client), name="talk")
 
         def end() -> None:
@@ -113,7 +113,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
             await asyncio.sleep(_TOGETHER_S)
 
     async def _push(self) -> None:
-        entries, state = self._hub.entries(self._shown), self._state_now()
+        entries, state = self._console_state.entries(self._shown), self._state_now()
         if not entries and state == self._state:
             return
         self._shown = entries[-1].number if entries else self._shown
@@ -121,16 +121,20 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         await self.run_method("hear", [asdict(entry) for entry in entries], state, timeout=_SHOWN_S)
 
     def _state_now(self) -> dict[str, Any]:
-        hub, graph, question = self._hub, self._hub.robot.state(), self._hub.question
-        running = hub.running
+        console_state, graph, question = (
+            self._console_state,
+            self._console_state.robot.state(),
+            self._console_state.question,
+        )
+        running = console_state.running
         return {
             "operates": self._page.seat.operates,
             "reachable": graph.reachable,
             "sentence": graph.sentence,
             "running": "" if running is None else running.text,
-            "cancelling": hub.cancelling,
-            "held_back": hub.held_back,
-            "waiting": [{"number": each.number, "text": each.said.text} for each in hub.waiting],
+            "cancelling": console_state.cancelling,
+            "held_back": console_state.held_back,
+            "waiting": [{"number": each.number, "text": each.said.text} for each in console_state.waiting],
             "question": None
             if question is None
             else {
@@ -154,11 +158,11 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
                 case "candidate":
                     self._choose(event.args)
                 case "cancel":
-                    self._hub.cancel()
+                    self._console_state.cancel()
                 case "go_on":
-                    self._hub.go_on()
+                    self._console_state.go_on()
                 case "drop":
-                    self._hub.drop_waiting(_whole(event.args) or None)
+                    self._console_state.drop_waiting(_whole(event.args) or None)
         except ToolError as error:
             self.run_method("refuse", str(error))
 
@@ -166,17 +170,17 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
         if not isinstance(sent, Mapping) or not isinstance(sent.get("text"), str):
             raise invalid("Say something.")
         session = f"console:{_HOST}:{os.getpid()}:{self._page.seat.tab}"
-        self._hub.say(SpokenWords(sent["text"], session, _pointed(sent.get("pointed", ()))))
+        self._console_state.say(SpokenWords(sent["text"], session, _pointed(sent.get("pointed", ()))))
         self.run_method("took")
 
     def _note(self, pointed: PointedPoint) -> None:
-        """Have the robot look at once whether the scene still is as in the picture that was pointed at."""
+        """Have the robot look at once whether the scene still is as in the image that was pointed at."""
         if pointed.point is not None:
-            jpeg = self._page.pictures.sent(pointed.camera, pointed.stamp_ns)
-            self._hub.robot.note_point(pointed.point, jpeg)
+            jpeg = self._page.images.sent(pointed.camera, pointed.stamp_ns)
+            self._console_state.robot.note_point(pointed.point, jpeg)
 
     def _choose(self, sent: Any) -> None:
-        question = self._hub.question
+        question = self._console_state.question
         if question is None or not isinstance(sent, Mapping) or _whole(sent.get("number")) != question.number:
             raise invalid("That question does not wait any more.")
         index = _whole(sent.get("index"))
@@ -184,7 +188,7 @@ class TalkView(ui.element, component=COMPONENT):  # type: ignore[call-arg]
             raise invalid(f"There is no number {index + 1}.")
         point = question.candidates[index].point
         answer = OperatorAnswer(f"number {index + 1}") if point is None else OperatorAnswer(point=point)
-        self._hub.answer(question.number, answer)
+        self._console_state.answer(question.number, answer)
 
 
 def _whole(value: Any) -> int:

@@ -177,10 +177,10 @@ def _draw_rollout(folder: str, rollout: RolloutEntry) -> None:
                     parts.words(message.role or "?", "muted mono", "p")
                     shown = message.text if message.role != "system" else f"{message.text[:400]} ..."
                     parts.words(shown, "step-text", "p")
-                    if message.picture:
-                        picture = ui.element("img")
-                        source = address("/history/rollouts/pictures", message.picture, folder=folder)
-                        picture.props.update({"src": source, "alt": "Picture of the message", "loading": "lazy"})
+                    if message.image:
+                        image = ui.element("img")
+                        source = address("/history/rollouts/pictures", message.image, folder=folder)
+                        image.props.update({"src": source, "alt": "Picture of the message", "loading": "lazy"})
             if len(rollout.messages) > _MOST_MESSAGES:
                 parts.say(f"The first {_MOST_MESSAGES} of {len(rollout.messages)} messages are shown.")
 

@@ -103,7 +103,7 @@ def _complete(app: object, name: str, source: list[str]) -> None:
             source[0] += f"\n## {title}\n\n```{{literalinclude}} {file}.py\n:language: python\n```\n"
 
 
-def _as_markdown(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+def _as_markdown(app: object, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
     """Docstrings are read as Markdown would be: |x| is a size, and in a module what is indented is code."""
     lines[:] = [re.sub(r"(?<!\S)\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
     if what == "module":
@@ -112,14 +112,14 @@ def _as_markdown(app: object, what: str, name: str, thing: object, options: obje
                 lines[k:k] = ["::", ""]
 
 
-def _keep(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+def _keep(app: object, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
     """Put the docstring of an attribute by, before napoleon takes what stands before its first colon for a type."""
     if what in ("attribute", "data", "property"):
         _attributes[name] = list(lines)
         lines.clear()
 
 
-def _give_back(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+def _give_back(app: object, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
     """Put it back, after napoleon."""
     if what in ("attribute", "data", "property"):
         lines[:] = _attributes.pop(name)

@@ -37,21 +37,21 @@ def main(runs: Sequence[str]) -> int:
     if not runs:
         raise invalid("Name folders of runs, or JSON files of bench perception --masks.")
     sections: list[str] = []
-    pictures: set[Path] = set()
+    images: set[Path] = set()
     for run in runs:
         path = Path(run)
         document = _document(path)
         if document["bench"] == "grasp":
-            picture = RESULTS / f"grasps_{re.sub(r'[^a-z0-9]+', '_', path.name.lower())}.png"
-            shown = _copied(path / "reliability.png", picture)
-            pictures.add(picture)
-            sections.append(grasp_section(document, picture.name if shown else ""))
+            image = RESULTS / f"grasps_{re.sub(r'[^a-z0-9]+', '_', path.name.lower())}.png"
+            shown = _copied(path / "reliability.png", image)
+            images.add(image)
+            sections.append(grasp_section(document, image.name if shown else ""))
         else:
             _fill("perception.md", mask_table(document))
     if sections:
         _fill("grasps.md", "\n".join(sections))
-        for picture in set(RESULTS.glob("grasps_*.png")) - pictures:
-            picture.unlink()  # of a run that the page no longer shows
+        for image in set(RESULTS.glob("grasps_*.png")) - images:
+            image.unlink()  # of a run that the page no longer shows
     return 0
 
 
@@ -118,12 +118,12 @@ def command_of(document: Document) -> str:
     return " ".join(words)
 
 
-def grasp_section(document: Document, picture: str) -> str:
+def grasp_section(document: Document, image: str) -> str:
     """A section of grasps.md.
 
     Args:
         document: What the benchmark has written.
-        picture: File of its reliability plot beside the page; empty for none.
+        image: File of its reliability plot beside the page; empty for none.
     """
     sides = [side["label"] for side in document["sides"]]
     held = "".join(f"; the folder `{name}` held {content}" for name, content in document["contents"].items())
@@ -134,7 +134,7 @@ def grasp_section(document: Document, picture: str) -> str:
     lines += [f"{seeds[0].upper()}{seeds[1:]}{held}. Unscored: {document['unscored']}.", ""]
     lines += [_table(["", *sides], list(_rates(document, sides)))]
     lines += [f"- {text}" for text in _sentences(document)]
-    lines += ["", f"![scores of masks and grasps, {kinds}]({picture})"] if picture else []
+    lines += ["", f"![scores of masks and grasps, {kinds}]({image})"] if image else []
     return "\n".join(lines) + "\n"
 
 
@@ -196,11 +196,11 @@ def _mean(row: Mapping[str, Any] | None, digits: int) -> str:
 
 
 def mask_table(document: Document) -> str:
-    """The table of masks of unknown things, and what their scores are worth."""
+    """The table of masks of unknown objects, and what their scores are worth."""
     rows = [[row["name"], cell(row)] for row in document["rows"] if "rate" in row and row["n"]]
     rows += [[f"mean {row['name']}", _mean(row, 3)] for row in document["rows"] if "mean" in row]
     seeds = document["seeds"]
-    said = f"`{document['things']}`, sensor `{document['sensor']}`, seeds {seeds[0]} to {seeds[-1]}."
+    said = f"`{document['objects']}`, sensor `{document['sensor']}`, seeds {seeds[0]} to {seeds[-1]}."
     scores = "\n".join(_of_scores(name, found) for name, found in document["scores"].items())
     return f"{said}\n\n{_table(['', 'masks'], rows)}\n{scores}\n"
 

@@ -1,4 +1,4 @@
-"""docs/reference/tools.md and its pictures, made from the code.
+"""docs/reference/tools.md and its images, made from the code.
 
 `python -m docs.site.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
 """
@@ -23,23 +23,23 @@ from PIL import Image
 from docs.site.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
-from toolhand.sim.tool_examples import TABLE, example_of, example_picture, set_up
+from toolhand.sim.tool_examples import TABLE, example_image, example_of, set_up
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.extras import PROJECT
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE
+from toolhand.tool_nodes.toolbox.image_files import opened
 from toolhand.tool_nodes.toolbox.images import SessionImage
-from toolhand.tool_nodes.toolbox.picture_files import opened
 from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
 from toolhand.tool_nodes.tools.suites import POINTING, SUITES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/tools.md"
 
-PICTURE_WIDTH = 320
-"""Widest picture of the page [px]; narrower ones stay as they are."""
+IMAGE_WIDTH = 320
+"""Widest image of the page [px]; narrower ones stay as they are."""
 
-PICTURE_BYTES = 15_000
-"""Largest picture file; the JPEG quality is lowered until it fits."""
+IMAGE_BYTES = 15_000
+"""Largest image file; the JPEG quality is lowered until it fits."""
 
 _NOTABLE = 32
 _NOTABLE_SHARE = 1e-4
@@ -82,14 +82,14 @@ closer look by the camera at the wrist, and `--suite spacetools,skills` what els
 """
 
 _EXAMPLES_LEAD = (
-    "The calls below look at the pictures {pictures}, shown here in this order: at `table` where nothing else is said. "
+    "The calls below look at the images {images}, shown here in this order: at `table` where nothing else is said. "
     '"After" names calls made before, for their variables. Long results are cut in the middle.'
 )
 
 
 @dataclass(frozen=True)
 class ExampleResult:
-    """What the example of a tool gave: its text, and its picture (H, W, 3) or None."""
+    """What the example of a tool gave: its text, and its image (H, W, 3) or None."""
 
     text: str
     rgb: NDArray[np.uint8] | None = None
@@ -101,11 +101,11 @@ class Documents:
 
     Attributes:
         page: Text of docs/reference/tools.md.
-        pictures: uint8 (H, W, 3) by file name in docs/reference/tools.
+        images: uint8 (H, W, 3) by file name in docs/reference/tools.
     """
 
     page: str
-    pictures: Mapping[str, NDArray[np.uint8]]
+    images: Mapping[str, NDArray[np.uint8]]
 
 
 def make_documents(suites: Sequence[str] | None = None) -> Documents:
@@ -120,11 +120,11 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
     """
     station = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=tuple(suites or own_suites())))
     specs = station.toolbox.specs
-    shown = {name: example_picture(name, station.camera) for name in _pictures_of_examples(specs)}
+    shown = {name: example_image(name, station.camera) for name in _images_of_examples(specs)}
     answers = {spec.name: _answer(spec, family, station, shown) for family, spec in _listed(specs)}
-    pictures = {f"picture-{name}.jpg": _reduced(image.rgb) for name, image in shown.items()}
-    pictures |= {f"{name}.jpg": _reduced(answer.rgb) for name, answer in answers.items() if answer.rgb is not None}
-    parts = [_INTRODUCTION, _wrapped(_EXAMPLES_LEAD.format(pictures=", ".join(f"`{name}`" for name in shown)))]
+    images = {f"picture-{name}.jpg": _reduced(image.rgb) for name, image in shown.items()}
+    images |= {f"{name}.jpg": _reduced(answer.rgb) for name, answer in answers.items() if answer.rgb is not None}
+    parts = [_INTRODUCTION, _wrapped(_EXAMPLES_LEAD.format(images=", ".join(f"`{name}`" for name in shown)))]
     parts.append("\n".join(f"![{name}](tools/picture-{name}.jpg)" for name in shown) + "\n")
     parts.append(_contents(specs))
     families = families_of(specs.values())
@@ -135,20 +135,20 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
                 parts.append(_family(family))
                 parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
     parts += [_MATRIX_LEAD, tool_matrix(specs.values()), model_table()]
-    return Documents("\n".join(parts), pictures)
+    return Documents("\n".join(parts), images)
 
 
 def write(documents: Documents, root: Path | None = None) -> None:
-    """Put everything into its place, and remove pictures that nothing shows any more."""
+    """Put everything into its place, and remove images that nothing shows any more."""
     root = root or ROOT
     folder = root / PAGE.removesuffix(".md")
     folder.mkdir(parents=True, exist_ok=True)
     (root / PAGE).write_text(documents.page, encoding="utf-8")
     for old in folder.iterdir():
-        if old.name not in documents.pictures:
+        if old.name not in documents.images:
             old.unlink()
-    for name, rgb in documents.pictures.items():
-        if _stale_picture(folder / name, rgb):
+    for name, rgb in documents.images.items():
+        if _stale_image(folder / name, rgb):
             (folder / name).write_bytes(encode(rgb))
 
 
@@ -157,19 +157,19 @@ def stale(documents: Documents, root: Path | None = None) -> list[str]:
     root = root or ROOT
     folder = root / PAGE.removesuffix(".md")
     found = [] if _rounded(_read(root / PAGE)) == _rounded(documents.page) else [PAGE]
-    wrong = {name for name, rgb in documents.pictures.items() if _stale_picture(folder / name, rgb)}
-    wrong |= {path.name for path in folder.glob("*") if path.name not in documents.pictures}
+    wrong = {name for name, rgb in documents.images.items() if _stale_image(folder / name, rgb)}
+    wrong |= {path.name for path in folder.glob("*") if path.name not in documents.images}
     return found + [f"{PAGE.removesuffix('.md')}/{name}" for name in sorted(wrong)]
 
 
 def encode(rgb: NDArray[np.uint8]) -> bytes:
-    """The picture as a JPEG file of at most PICTURE_BYTES."""
+    """The image as a JPEG file of at most IMAGE_BYTES."""
     data = b""
     for quality in _QUALITIES:
         buffer = io.BytesIO()
         Image.fromarray(rgb).save(buffer, "JPEG", quality=quality, optimize=True)
         data = buffer.getvalue()
-        if len(data) <= PICTURE_BYTES:
+        if len(data) <= IMAGE_BYTES:
             break
     return data
 
@@ -184,13 +184,13 @@ def _listed(specs: Mapping[str, ToolSpec]) -> list[tuple[Family, ToolSpec]]:
     return [(family, spec) for family in families_of(specs.values()) for spec in tools_of(family, specs.values())]
 
 
-def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[str, SessionImage]) -> ExampleResult:
+def _answer(spec: ToolSpec, family: Family, station: Station, images: Mapping[str, SessionImage]) -> ExampleResult:
     if spec.motion:
         station = Station(
             station.scene, station.config
-        )  # it moves things, and every example starts from the same scene
+        )  # it moves objects, and every example starts from the same scene
     example = example_of(spec)
-    session = set_up(example, pictures[example.picture], station.toolbox)
+    session = set_up(example, images[example.image], station.toolbox)
     record = station.toolbox.call(spec.name, example.arguments, session)
     result = record.result
     if not result.ok:
@@ -200,8 +200,8 @@ def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[
     return ExampleResult(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
 
 
-def _pictures_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
-    return list(dict.fromkeys(example_of(spec).picture for _, spec in _listed(specs)))
+def _images_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
+    return list(dict.fromkeys(example_of(spec).image for _, spec in _listed(specs)))
 
 
 def _contents(specs: Mapping[str, ToolSpec]) -> str:
@@ -239,7 +239,7 @@ def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
         lines.append("\n".join(arguments) + "\n")
     example = example_of(spec)
     before = [f"`{name}`" for name in example.before]
-    seen = "" if example.picture == TABLE else f" on the picture `{example.picture}`"
+    seen = "" if example.image == TABLE else f" on the picture `{example.image}`"
     if seen or before:
         lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
     call = _call(spec, example.arguments)
@@ -328,13 +328,13 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 def _reduced(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
     height, width = rgb.shape[:2]
-    if width <= PICTURE_WIDTH:
+    if width <= IMAGE_WIDTH:
         return rgb
-    size = (PICTURE_WIDTH, max(1, round(height * PICTURE_WIDTH / width)))
+    size = (IMAGE_WIDTH, max(1, round(height * IMAGE_WIDTH / width)))
     return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
 
 
-def _stale_picture(path: Path, rgb: NDArray[np.uint8]) -> bool:
+def _stale_image(path: Path, rgb: NDArray[np.uint8]) -> bool:
     try:
         found = _decoded(path.read_bytes())
     except OSError:
@@ -344,8 +344,8 @@ def _stale_picture(path: Path, rgb: NDArray[np.uint8]) -> bool:
 
 
 def _decoded(data: bytes) -> NDArray[np.float64]:
-    with opened(data) as picture:
-        return np.asarray(picture.convert("RGB"), float)
+    with opened(data) as image:
+        return np.asarray(image.convert("RGB"), float)
 
 
 def _rounded(text: str) -> str:

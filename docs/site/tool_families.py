@@ -34,7 +34,7 @@ class _Named(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """Tools of one suite that the same thing drives.
+    """Tools of one suite that the same object drives.
 
     Attributes:
         suite: Key of `toolhand.tool_nodes.tools.suites.SUITES`.

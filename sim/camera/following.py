@@ -1,4 +1,4 @@
-"""A camera that stays right when other things stand on the table; its noise can begin anew, or go on from a moment."""
+"""A camera that stays right when other objects stand on the table; its noise can begin anew, or go on from a moment."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class FollowingCamera:
         renderer: Name of the renderer, see `toolhand.sim.camera.ray.make_camera`.
         world: World that the camera sees.
         model: Calibration and pose.
-        scene: Scene whose objects the ids mean in frames without labels; frames taken after other things were put into
-            the world carry labels. Its lamp lights the pictures.
+        scene: Scene whose objects the ids mean in frames without labels; frames taken after other objects were put into
+            the world carry labels. Its lamp lights the images.
         seed: Seed of the sensor.
-        sensor: Sensor model applied to the ideal picture.
+        sensor: Sensor model applied to the ideal image.
 
     Raises:
         ToolError: See `toolhand.sim.camera.ray.make_camera`.
@@ -67,25 +67,25 @@ class FollowingCamera:
             self._make()
         self._look_back()
         frame = self._posed(self._camera.capture())
-        things = self._world.scene.objects
-        if [placed.item for placed in things] == [placed.item for placed in self._scene.objects]:
+        objects = self._world.scene.objects
+        if [placed.item for placed in objects] == [placed.item for placed in self._scene.objects]:
             return frame
         if self._labelled is None or self._labelled[0] is not frame:
             self._labelled = (
                 frame,
-                replace(frame, labels=tuple(placed.asset.name for placed in things)),
+                replace(frame, labels=tuple(placed.asset.name for placed in objects)),
             )
         return self._labelled[1]
 
     def _look_back(self) -> None:
-        """Take over what the world was when the picture was taken, at the time of now."""
+        """Take over what the world was when the image was taken, at the time of now."""
         world, past = self._world, self._past
         if past is not world.data:
             past.qpos[:], past.time = qpos_before(world, latency_of(self._unit)), world.time
             past.mocap_pos[:], past.mocap_quat[:] = world.data.mocap_pos, world.data.mocap_quat
 
     def _posed(self, frame: Frame) -> Frame:
-        """The late picture with the pose of now: drivers stamp a picture when it arrives."""
+        """The late image with the pose of now: drivers stamp an image when it arrives."""
         world, model = self._world, self._camera_model
         if self._past is world.data or model.body is None or np.array_equal(self._past.qpos, world.data.qpos):
             return frame
@@ -109,7 +109,7 @@ class FollowingCamera:
             self._make()
 
     def save(self) -> CameraState:
-        """What its next pictures depend on. Raises ToolError INVALID_ARGUMENT for a camera that cannot tell."""
+        """What its next images depend on. Raises ToolError INVALID_ARGUMENT for a camera that cannot tell."""
         return self._stamped().save()
 
     def restore(self, state: CameraState) -> None:

@@ -1,4 +1,4 @@
-"""The same pictures through OpenGL, where the machine has a library for it (EGL, OSMesa or a screen)."""
+"""The same images through OpenGL, where the machine has a library for it (EGL, OSMesa or a screen)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _GEOM = int(mujoco.mjtObj.mjOBJ_GEOM)
 """As a number: with the enum object numpy compares each pixel by itself in Python, 177 ms for 640x480 pixels."""
 
 SHADOW_PX = 1024
-"""Side of the shadow map [pixels], about that of a picture. MuJoCo's 4096 is for the screen of a viewer: without a GPU,
-filling it took half the time of a picture, and pictures differ by 0.1 of 255 grey levels in the mean."""
+"""Side of the shadow map [pixels], about that of an image. MuJoCo's 4096 is for the screen of a viewer: without a GPU,
+filling it took half the time of an image, and images differ by 0.1 of 255 grey levels in the mean."""
 
 _ON_THE_CPU = re.compile(
     r"llvmpipe|softpipe|swrast|swiftshader|lavapipe|software|off-?screen|basic render", re.IGNORECASE
@@ -34,7 +34,7 @@ processor. "off-screen" is Mesa's name for OSMesa."""
 
 
 class GlCamera(StampedCamera):
-    """Pictures by MuJoCo's OpenGL renderer; arguments and meaning as for `RayCamera`.
+    """Images by MuJoCo's OpenGL renderer; arguments and meaning as for `RayCamera`.
 
     Raises:
         ToolError: UNAVAILABLE when there is no OpenGL library; INVALID_ARGUMENT when the model lacks
@@ -103,7 +103,7 @@ class GlCamera(StampedCamera):
             eye.pos = T_base_camera[:3, 3]
             eye.forward = T_base_camera[:3, 2]
             eye.up = -T_base_camera[:3, 1]
-            # Pixel (u, v) means a pixel's centre, so the picture reaches from -0.5 to its size - 0.5.
+            # Pixel (u, v) means a pixel's centre, so the image reaches from -0.5 to its size - 0.5.
             near = eye.frustum_near
             eye.frustum_top = (K[1, 2] + 0.5) / K[1, 1] * near
             eye.frustum_bottom = -(height - 0.5 - K[1, 2]) / K[1, 1] * near

@@ -1,6 +1,6 @@
-"""A flat pattern of black and white cells in simulated pictures, such as a calibration board.
+"""A flat pattern of black and white cells in simulated images, such as a calibration board.
 
-Rays have no textures. The board is cast into the picture that they drew: each pixel is the mean of nine rays against
+Rays have no textures. The board is cast into the image that they drew: each pixel is the mean of nine rays against
 its plane, and it is hidden by what is nearer.
 """
 
@@ -69,7 +69,7 @@ class PaintedBoard:
         """Colour (H, W, 3) and depth (H, W) [m] with the board in them; copies.
 
         Args:
-            rgb, depth: The picture without it; unknown depth hides nothing.
+            rgb, depth: The image without it; unknown depth hides nothing.
             K: (3, 3) true intrinsics [px].
             T_camera_board: (4, 4) true pose of the board.
         """
@@ -126,13 +126,13 @@ def _mean(values: NDArray[np.float32], shape: tuple[int, int, int, int]) -> NDAr
 
 
 class BoardCamera:
-    """A camera whose pictures show a board, with blur and noise; see ports.Camera.
+    """A camera whose images show a board, with blur and noise; see ports.Camera.
 
     Args:
-        camera: Takes ideal pictures without the board.
+        camera: Takes ideal images without the board.
         board: The board.
         true_K: (3, 3) true intrinsics [px], whatever the frames say.
-        T_base_camera, T_base_board: Called for the true poses (4, 4) at the time of a picture.
+        T_base_camera, T_base_board: Called for the true poses (4, 4) at the time of an image.
         blur_px: Standard deviation of the lens's blur [px].
         noise: Standard deviation of the colours [grey levels].
         seed: Seeds the noise.
@@ -155,7 +155,7 @@ class BoardCamera:
         self._rng = np.random.default_rng(seed)
 
     def capture(self) -> Frame:
-        """See ports.Camera; every picture has noise of its own."""
+        """See ports.Camera; every image has noise of its own."""
         frame = self._camera.capture()
         T_camera_board = invert(self._T_base_camera()) @ self._T_base_board()
         rgb, depth = self.board.draw(frame.rgb, frame.depth, self._K, T_camera_board)

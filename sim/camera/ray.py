@@ -38,7 +38,7 @@ LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 """Where the light comes from unless a scene says otherwise, in the base frame [m]."""
 
 _SKY = np.array([[0.80, 0.83, 0.87], [0.55, 0.59, 0.65]])
-"""Background at the top and at the bottom of the picture, sRGB in [0, 1]; chosen to look at."""
+"""Background at the top and at the bottom of the image, sRGB in [0, 1]; chosen to look at."""
 _LAMP_SIZE = (360, 360)
 """Pixels of the lamp's view, with which shadows are cast."""
 _LAMP_RADIUS = 0.83
@@ -121,16 +121,16 @@ def object_of_geom(model: mujoco.MjModel, body_index: Mapping[int, int]) -> NDAr
 
 @dataclass(frozen=True)
 class CameraState:
-    """What the next pictures of a camera depend on, beside the physics.
+    """What the next images of a camera depend on, beside the physics.
 
     Attributes:
         seed: Seed of the sensor noise.
-        pictures: How many it has taken.
-        last: The state that it took the newest one of, and the picture; pickled, the picture is left out.
+        images: How many it has taken.
+        last: The state that it took the newest one of, and the image; pickled, the image is left out.
     """
 
     seed: int
-    pictures: int
+    images: int
     last: tuple[bytes, Frame | None] | None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class CameraState:
 
 
 class StampedCamera:
-    """Takes one picture per state of the simulation; subclasses say how with `_prepare` and `_render`.
+    """Takes one image per state of the simulation; subclasses say how with `_prepare` and `_render`.
 
     A `_render` that knows where something transparent is sets `_clear` (H, W), for sensors that are blind there.
 
@@ -147,8 +147,8 @@ class StampedCamera:
         data: Its state, read at every capture and never written.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
-        sensor: Sensor model applied to every picture.
-        seed: Seed of the sensor; every picture draws from (seed, number of the picture).
+        sensor: Sensor model applied to every image.
+        seed: Seed of the sensor; every image draws from (seed, number of the image).
         lamp_position: (3,) where the light comes from, in the base frame [m].
 
     Raises:
@@ -176,18 +176,18 @@ class StampedCamera:
         self._prepare(model, np.asarray(lamp_position, dtype=float))
 
     def reset(self, seed: int) -> None:
-        """Forget the last picture and start the noise again from a seed."""
+        """Forget the last image and start the noise again from a seed."""
         self._seed = seed
         self._unit = unit_of(self._sensor, seed, self._camera.name)
-        self._pictures = 0
+        self._images = 0
         self._last: tuple[bytes, Frame] | None = None
 
     def capture(self) -> Frame:
-        """One picture; an unchanged state at the same time gives the same (read-only) frame."""
+        """One image; an unchanged state at the same time gives the same (read-only) frame."""
         state = self._state()
         if self._last is None or self._last[0] != state:
             rgb, depth, ids, T_base_camera = self._render()
-            rng = np.random.default_rng((self._seed, self._pictures))
+            rng = np.random.default_rng((self._seed, self._images))
             rgb, depth = measured(self._unit, rgb, depth, rng, View(self._camera.K, self._clear))
             K, T_base_camera = calibrated(self._unit, self._camera.K, T_base_camera)
             for array in (rgb, depth, ids):
@@ -195,27 +195,27 @@ class StampedCamera:
             stamp = float(self._source.time)
             frame = Frame(rgb, depth, K, geometry.carried(T_base_camera), stamp, self._camera.name, ids)
             self._last = state, frame
-            self._pictures += 1
+            self._images += 1
         return self._last[1]
 
     def save(self) -> CameraState:
-        """What the next pictures depend on, for `restore`."""
-        return CameraState(self._seed, self._pictures, self._last)
+        """What the next images depend on, for `restore`."""
+        return CameraState(self._seed, self._images, self._last)
 
     def restore(self, state: CameraState) -> None:
         """Go on as when the state was saved; the physics is there already."""
         self.reset(state.seed)
-        self._pictures = state.pictures
+        self._images = state.images
         if state.last is None:
             return
         seen, frame = state.last
         if frame is not None:
             self._last = seen, frame
         elif seen == self._state():
-            self._pictures -= 1  # the picture of this moment was left out: it will be taken again, with its noise
+            self._images -= 1  # the image of this moment was left out: it will be taken again, with its noise
 
     def _state(self) -> bytes:
-        """What makes one picture another than the one before."""
+        """What makes one image another than the one before."""
         source = self._source
         return np.concatenate(
             [[source.time], source.qpos, source.mocap_pos.ravel(), source.mocap_quat.ravel()]
@@ -231,7 +231,7 @@ class StampedCamera:
 
 
 class RayCamera(StampedCamera):
-    """Pictures of a MuJoCo model with depth, object ids, soft shadows and sensor noise.
+    """Images of a MuJoCo model with depth, object ids, soft shadows and sensor noise.
 
     Opaque geoms (alpha >= 0.99) give colour, depth and ids; fainter ones only tint the colour, as
     clear plastic does to a stereo camera. Geoms of group 3 and up are not seen.
@@ -264,8 +264,8 @@ class RayCamera(StampedCamera):
         shape = self._camera.size[::-1]
         self._clear = np.zeros(shape, dtype=bool)
         self._clear.ravel()[pixels] = True
-        picture = smooth_edges(rgb.reshape(*shape, 3), geom.reshape(shape))
-        return picture, depth.reshape(shape), self._objects[geom].reshape(shape), T_base_camera
+        image = smooth_edges(rgb.reshape(*shape, 3), geom.reshape(shape))
+        return image, depth.reshape(shape), self._objects[geom].reshape(shape), T_base_camera
 
     def _shade(self, pixels: PixelIndex, hits: Hits, shadows: _ShadowMap) -> FloatImage:
         points = self._view.points(pixels, hits.depth)
@@ -291,8 +291,8 @@ def make_camera(
 
     Args:
         renderer: A name of the entry points `toolhand.renderer`, such as "ray" (no graphics library) and "gl" (OpenGL);
-            or "auto": OpenGL where a graphics processor draws it, else rays. Pictures of the two differ a little, so
-            that another machine may see another picture; for the same bytes everywhere ask for "ray".
+            or "auto": OpenGL where a graphics processor draws it, else rays. Images of the two differ a little, so
+            that another machine may see another image; for the same bytes everywhere ask for "ray".
         model: The physics model.
         data: Its state.
         camera: Calibration and pose.
@@ -330,7 +330,7 @@ def _view_of_lamp(lamp: Lamp) -> RayView:
 
 
 class _Background:
-    """The part of a picture that never moves: sky, floor and table, shaded with and without the light."""
+    """The part of an image that never moves: sky, floor and table, shaded with and without the light."""
 
     def __init__(self, world: RayWorld, view: RayView, lamp: Lamp, lamp_view: RayView) -> None:
         self.T_base_camera = view.T_base_camera.copy()

@@ -16,7 +16,7 @@ from toolhand.tool_nodes.types import FloatArray
 PixelIndex = NDArray[np.intp]
 
 MAX_DEPTH = 4.0
-"""Things farther away than this have no depth [m]."""
+"""Objects farther away than this have no depth [m]."""
 
 OPAQUE: Final = 0
 """Group of the geoms that hide what is behind them, of `RayWorld.cast`."""
@@ -87,7 +87,7 @@ class RayView:
 class RayWorld:
     """A private copy of model and state, so that looking never disturbs the physics.
 
-    Large flat things of the world body (table, floor, walls) are intersected by `surface_hits`;
+    Large flat objects of the world body (table, floor, walls) are intersected by `surface_hits`;
     everything else is found by MuJoCo's ray casting, which costs the same for any number of geoms.
     """
 

@@ -1,4 +1,4 @@
-"""What a simulated camera measures of the ideal picture, by name: entry points of the group `toolhand.sensor`."""
+"""What a simulated camera measures of the ideal image, by name: entry points of the group `toolhand.sensor`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from toolhand.tool_nodes.results import unavailable
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 Measured = tuple[NDArray[np.uint8], NDArray[np.float32]]
-"""Colour (H, W, 3) sRGB and depth (H, W) [m] of one picture."""
+"""Colour (H, W, 3) sRGB and depth (H, W) [m] of one image."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a sensor may ask for beside the ideal picture, by having a parameter `view` of `measure`.
+    """What a sensor may ask for beside the ideal image, by having a parameter `view` of `measure`.
 
     Attributes:
         K: (3, 3) true intrinsics [px].
@@ -37,28 +37,28 @@ class View:
 
 
 class SensorModel(Protocol):
-    """An RGB-D sensor: noise, range, and whatever else lies between a scene and a measured picture.
+    """An RGB-D sensor: noise, range, and whatever else lies between a scene and a measured image.
 
     `measure` is all that a sensor must have. What it may have besides:
 
     - `measure` with a parameter `view`: is given the `View`.
     - `unit(seed, camera)`: the sensor as one device, "scene" or "wrist" of a station with a seed. What is constant over
-      its pictures is drawn there, and the device is asked for all else.
+      its images is drawn there, and the device is asked for all else.
     - `calibrated(K, T_base_camera)`: the intrinsics (3, 3) [px] and the pose (4, 4) that its frames report of the true
       ones. Judges know the truth from the simulator.
-    - `latency_s`: by how much a picture is older than its stamp [s].
+    - `latency_s`: by how much an image is older than its stamp [s].
     - `readings`: the `toolhand.sim.camera.sensors.readings.Readings` of the station's joints and jaws.
     """
 
     def measure(
         self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """The measured picture. It depends on the arguments alone: nothing is kept between two pictures.
+        """The measured image. It depends on the arguments alone: nothing is kept between two images.
 
         Args:
             rgb: (H, W, 3) ideal colour, sRGB; may be changed in place.
             depth: (H, W) ideal depth along the optical axis [m], infinite where nothing is; may be changed in place.
-            rng: seeded by the camera's seed and the number of the picture.
+            rng: seeded by the camera's seed and the number of the image.
 
         Returns:
             Colour uint8 (H, W, 3) and depth float32 (H, W) [m] of the same sizes; NaN where no depth is measured.
@@ -138,7 +138,7 @@ def calibrated(sensor: SensorModel, K: FloatArray, T_base_camera: FloatArray) ->
 
 
 def latency_of(sensor: SensorModel) -> float:
-    """By how much a device's pictures are older than their stamp [s]."""
+    """By how much a device's images are older than their stamp [s]."""
     return float(getattr(sensor, "latency_s", 0.0))
 
 
@@ -151,10 +151,10 @@ def readings_of(sensor: SensorModel) -> Readings:
 def measured(
     sensor: SensorModel, rgb: NDArray[np.uint8], depth: NDArray[np.float32], rng: np.random.Generator, view: View
 ) -> Measured:
-    """What a sensor measures of a picture, see `SensorModel.measure`; depth that is not finite is NaN.
+    """What a sensor measures of an image, see `SensorModel.measure`; depth that is not finite is NaN.
 
     Raises:
-        ToolError: UNAVAILABLE where the sensor returns pictures of another size or type.
+        ToolError: UNAVAILABLE where the sensor returns images of another size or type.
     """
     shapes = rgb.shape, depth.shape
     asked: dict[str, Any] = {"view": view} if "view" in inspect.signature(sensor.measure).parameters else {}

@@ -1,4 +1,4 @@
-"""Draws pictures whose truth is known: shapes, signs and text on a ground, as a camera without depth would see them."""
+"""Draws images whose truth is known: shapes, signs and text on a ground, as a camera without depth would see them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _OVERSAMPLING = 4
 """Shapes are drawn this many times larger and reduced, for smooth edges."""
 
 
-class PictureBuilder:
-    """A picture under construction. Everything drawn later covers what is there; lengths in px, x right, y down.
+class ImageBuilder:
+    """An image under construction. Everything drawn later covers what is there; lengths in px, x right, y down.
 
     Args:
-        width, height: Size of the picture, 1 or more.
+        width, height: Size of the image, 1 or more.
         ground: Its colour before anything is drawn.
         seed: Seeds the noise.
     """
@@ -66,7 +66,7 @@ class PictureBuilder:
         self._rgb += (strength / max(float(noise.std()), 1e-9) * noise)[..., None]
 
     def rectangle(self, box: Sequence[float], colour: Colour, label: str = "") -> None:
-        """An upright rectangle (left, top, right, bottom). A label makes it a thing with truth, here and below."""
+        """An upright rectangle (left, top, right, bottom). A label makes it an object with truth, here and below."""
         left, top, right, bottom = box
         self.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour, label)
 
@@ -137,7 +137,7 @@ class PictureBuilder:
         self._rgb += self._rng.normal(0.0, sigma, self._rgb.shape).astype(np.float32)
 
     def frame(self) -> Frame:
-        """The picture with its truth; no depth, and a pinhole camera whose focal length is the picture's width."""
+        """The image with its truth; no depth, and a pinhole camera whose focal length is the image's width."""
         width, height = self.size
         return Frame(
             rgb=np.clip(np.rint(self._rgb), 0, 255).astype(np.uint8),
@@ -164,7 +164,7 @@ class PictureBuilder:
             self._labels.append(label)
 
     def _blend(self, ink: NDArray[np.float32], left: int, top: int, colour: Colour) -> BoolArray:
-        """Lay colour over the picture; returns where at least half of a pixel is covered."""
+        """Lay colour over the image; returns where at least half of a pixel is covered."""
         width, height = self.size
         covered = np.zeros((height, width), bool)
         x0, y0 = max(left, 0), max(top, 0)

@@ -1,4 +1,4 @@
-"""Lettering of drawn pictures: Pillow's bundled font, with the accented letters that it lacks put together.
+"""Lettering of drawn images: Pillow's bundled font, with the accented letters that it lacks put together.
 
 Lengths are in em (the font size) unless said otherwise; the baseline is y = 0 and up is positive in `em` metrics.
 """
@@ -62,15 +62,15 @@ def draw_text(text: str, size: int) -> tuple[NDArray[np.float32], float, float]:
     margin = size // 2 + 1
     width, height = int(face.getlength(base)) + 2 * margin + size, 2 * size + 2 * margin
     baseline = margin + round(1.2 * size)
-    picture = Image.new("L", (width, height), 0)
-    draw = ImageDraw.Draw(picture)
+    image = Image.new("L", (width, height), 0)
+    draw = ImageDraw.Draw(image)
     draw.text((margin, baseline), base, font=face, fill=255, anchor="ls")
     for index, character in enumerate(text):
         if character in ACCENTED:
             letter, mark = ACCENTED[character]
             left = margin + face.getlength(base[:index])
             _draw_mark(draw, letter, mark, left, baseline, size)
-    return np.asarray(picture, np.float32) / 255.0, float(margin), float(baseline)
+    return np.asarray(image, np.float32) / 255.0, float(margin), float(baseline)
 
 
 def draw_smooth_text(text: str, size: float) -> tuple[NDArray[np.float32], float, float]:

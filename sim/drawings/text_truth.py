@@ -1,4 +1,4 @@
-"""The TextReader backend `sim`: the texts stored with a drawn picture, as far as a good reader could read them."""
+"""The TextReader backend `sim`: the texts stored with a drawn image, as far as a good reader could read them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import TextSpan
 
 LONG_SIDE_PX = 1024
-"""The reader looks at a picture of at most this long side [px]: a larger one is reduced first, so that small print is
-lost in the whole picture and read in a crop of it, as in PERIA's figure 12."""
+"""The reader looks at an image of at most this long side [px]: a larger one is reduced first, so that small print is
+lost in the whole image and read in a crop of it, as in PERIA's figure 12."""
 MIN_TEXT_PX = 9.0
-"""Font size below which text is not read, in the picture as the reader sees it [px]."""
+"""Font size below which text is not read, in the image as the reader sees it [px]."""
 CONFUSED_WITH = dict(zip("0O1lI5S8B2Zmncerugq6vyft", "OOlIlS5B8Z2nmeczgu9bygtf", strict=True)) | {"O": "0"}
 """What each character is taken for."""
 LEAST_SEEN = 0.9
@@ -48,8 +48,8 @@ class TextNoise:
 class SimTextReader:
     """Knows what is printed, and reads it with the limits of a network.
 
-    It looks at a picture of at most `LONG_SIDE_PX` and reads print of at least `MIN_TEXT_PX` in it. The same seed and
-    the same picture give the same answer.
+    It looks at an image of at most `LONG_SIDE_PX` and reads print of at least `MIN_TEXT_PX` in it. The same seed and
+    the same image give the same answer.
 
     Args:
         seed: Seeds the misreadings.
@@ -65,15 +65,15 @@ class SimTextReader:
         self._noise = noise or TextNoise()
 
     def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
-        """Texts in reading order, boxes in px of the picture; a picture of the simulated table has none.
+        """Texts in reading order, boxes in px of the image; an image of the simulated table has none.
 
         Raises:
-            ToolError: PICTURE_UNUSABLE for a picture whose texts are not known.
+            ToolError: IMAGE_UNUSABLE for an image whose texts are not known.
         """
         frame = image.frame
         if frame is None or (frame.texts is None and frame.ids is None):
             raise ToolError(
-                ErrorCode.PICTURE_UNUSABLE,
+                ErrorCode.IMAGE_UNUSABLE,
                 "The simulator's reader knows the texts of simulated pictures only, and this is none.",
                 "Use the reader 'rapidocr' for other pictures.",
                 self.backend,
@@ -89,8 +89,8 @@ class SimTextReader:
                 found.append(self._misread(seen, size, self._rng(image, index)))
         return Answer(reading_order(found), self.backend)
 
-    def _rng(self, picture: SessionImage, index: int) -> np.random.Generator:
-        return np.random.default_rng((self._seed, zlib.crc32(picture.rgb.tobytes()), index))
+    def _rng(self, image: SessionImage, index: int) -> np.random.Generator:
+        return np.random.default_rng((self._seed, zlib.crc32(image.rgb.tobytes()), index))
 
     def _misread(self, span: TextSpan, size: float, rng: np.random.Generator) -> TextSpan:
         rate = self._noise.confusion_rate * math.exp(-(size - MIN_TEXT_PX) / self._noise.fading_px)
@@ -111,14 +111,12 @@ def font_size(span: TextSpan) -> float:
     return (span.box[3] - span.box[1]) / (top + bottom)
 
 
-def _visible(span: TextSpan, picture: SessionImage) -> TextSpan | None:
-    """The part of a text of the frame that a picture shows, with its box there; None where it shows too little."""
-    width, height = picture.size
+def _visible(span: TextSpan, image: SessionImage) -> TextSpan | None:
+    """The part of a text of the frame that an image shows, with its box there; None where it shows too little."""
+    width, height = image.size
     left, top, right, bottom = span.box
-    frame_width, frame_height = picture.require_frame().size
-    corners = picture.from_frame(
-        [(left / frame_width, top / frame_height), (right / frame_width, bottom / frame_height)]
-    )
+    frame_width, frame_height = image.require_frame().size
+    corners = image.from_frame([(left / frame_width, top / frame_height), (right / frame_width, bottom / frame_height)])
     (x0, y0), (x1, y1) = corners * (width, height)
     shown_height = min(y1, height) - max(y0, 0.0)
     if shown_height < LEAST_SEEN * (y1 - y0):

@@ -1,4 +1,4 @@
-"""Recorded pictures as a camera: `recorded:FOLDER` of the group `toolhand.camera`."""
+"""Recorded images as a camera: `recorded:FOLDER` of the group `toolhand.camera`."""
 
 from __future__ import annotations
 

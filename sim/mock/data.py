@@ -6,7 +6,7 @@ A data set is a folder:
     000/, 001/, ...         one folder a frame:
         image.png           8-bit RGB
         depth.png           16-bit grey, distance along the optical axis in millimetres, 0 where unknown
-                            (what ROS's depth pictures call 16UC1)
+                            (what ROS's depth images call 16UC1)
         frame.yaml          K (3x3) [px], T_base_camera (4x4) [m], stamp [s], size [width, height] [px],
                             focal_length_px (K's fx), scene_seed, and labels: what the ids are called
         ids.png             8 or 16-bit grey, 0 where there is no object, else 1 + its index in labels; may be missing
@@ -37,7 +37,7 @@ from toolhand.tool_nodes.geometry import backproject, is_rigid
 from toolhand.tool_nodes.plain_yaml import YamlLimits
 from toolhand.tool_nodes.records import Rule, read_yaml
 from toolhand.tool_nodes.results import ToolError, invalid, unavailable
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 from toolhand.tool_nodes.types import Frame
 
 SHIPPED = Path(__file__).with_name("frames")
@@ -48,7 +48,7 @@ MAX_FRAMES = 1000
 MAX_SEED = 2**63 - 1
 """Greatest seed: that of a signed 64-bit integer."""
 SIZES = (64, 2048)
-"""Smallest and largest side of a picture [px]."""
+"""Smallest and largest side of an image [px]."""
 
 _MM = 1000.0
 """Millimetres in a metre: depth is stored in whole millimetres."""
@@ -116,7 +116,7 @@ class MockFrame:
     """One recorded frame.
 
     Attributes:
-        frame: The picture; with ids and labels where they were recorded.
+        frame: The image; with ids and labels where they were recorded.
         scene_seed: Seed of the simulated scene that it shows; None for another origin.
         cloud: Recorded float32 (H*W, 3) points in the camera frame [m]; None where the depth is to be back-projected.
     """
@@ -299,14 +299,14 @@ def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: s
     if not path.is_file():
         raise invalid(f"{_shown(path)} is missing.")
     try:
-        with opened(path, ("PNG",), SIZES[1]) as picture:
-            if picture.mode not in modes:
-                raise _wrong(path, f"the picture must be {what}, not of mode {picture.mode}")
-            if picture.size != size:
-                w, h = picture.size
+        with opened(path, ("PNG",), SIZES[1]) as image:
+            if image.mode not in modes:
+                raise _wrong(path, f"the picture must be {what}, not of mode {image.mode}")
+            if image.size != size:
+                w, h = image.size
                 raise _wrong(path, f"the picture is {w}x{h}, but frame.yaml says {size[0]}x{size[1]}")
-            return np.array(picture)
-    except PictureFileError as error:
+            return np.array(image)
+    except ImageFileError as error:
         raise _wrong(path, f"it is no complete PNG picture ({error})") from error
 
 

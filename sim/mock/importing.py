@@ -1,4 +1,4 @@
-"""Folders of RGB-D pictures of real cameras, as frames for the mock robot."""
+"""Folders of RGB-D images of real cameras, as frames for the mock robot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolhand.tool_nodes.camera_checks import BadMessage, NotRegistered, known_d
 from toolhand.tool_nodes.clouds.checking import rigid_transform
 from toolhand.tool_nodes.files import FileRefused, read_file, require_regular
 from toolhand.tool_nodes.results import ToolError, invalid
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 CALIBRATION = "intrinsics.json"
@@ -28,11 +28,11 @@ _SCALE = f"depth_scale of {CALIBRATION} is how many units a metre has, such as 1
 
 
 def folder_frames(folder: Path) -> Iterator[MockFrame]:
-    """The pictures of a folder, in the order of their names, one second apart.
+    """The images of a folder, in the order of their names, one second apart.
 
     rgb/NAME.png or .jpg, and depth/NAME.png (16-bit grey) or .npy (H, W), registered to the colours; and
     intrinsics.json: K (3x3) [px], T_base_camera (4x4, OpenCV axes) [m], and depth_scale, the units of a metre in the
-    depth pictures (1000 where it is left out; 1 for arrays in metres).
+    depth images (1000 where it is left out; 1 for arrays in metres).
 
     Raises:
         ToolError: INVALID_ARGUMENT with one sentence that names the file which is missing or wrong.
@@ -95,9 +95,9 @@ def _numbers(path: Path, document: dict[str, Any], key: str, shape: tuple[int, .
 
 def _colours(path: Path) -> NDArray[np.uint8]:
     try:
-        with opened(path, ("PNG", "JPEG"), SIZES[1]) as picture:
-            return np.array(picture.convert("RGB"))
-    except PictureFileError as error:
+        with opened(path, ("PNG", "JPEG"), SIZES[1]) as image:
+            return np.array(image.convert("RGB"))
+    except ImageFileError as error:
         raise _wrong(path, str(error)) from error
 
 
@@ -106,11 +106,11 @@ def _units(path: Path) -> NDArray[Any]:
     if path.suffix.lower() == ".npy":
         return _array(path)
     try:
-        with opened(path, ("PNG",), SIZES[1]) as picture:
-            if picture.mode != "I;16":
-                raise _wrong(path, f"depth must be 16-bit grey, not of mode {picture.mode}")
-            return np.array(picture)
-    except PictureFileError as error:
+        with opened(path, ("PNG",), SIZES[1]) as image:
+            if image.mode != "I;16":
+                raise _wrong(path, f"depth must be 16-bit grey, not of mode {image.mode}")
+            return np.array(image)
+    except ImageFileError as error:
         raise _wrong(path, str(error)) from error
 
 

@@ -32,7 +32,7 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.types import FloatArray
 
 _ABOVE_M = 0.1
-"""A thing is taken to be let down from so far above its point [m]; any height that clears the table."""
+"""An object is taken to be let down from so far above its point [m]; any height that clears the table."""
 
 
 def require_judgeable(task: Task) -> None:
@@ -58,7 +58,7 @@ class PointJudge:
         scene: Scene of its frame; the ids are indices of its objects.
 
     Attributes:
-        before: The things as the scene has them.
+        before: The objects as the scene has them.
         sim_time_s: No time passes there [s].
     """
 
@@ -99,7 +99,7 @@ class PointJudge:
         return History(self._scene, self._frame.T_base_camera, self.before, np.zeros(0), poses, (), self.before)
 
     def _grasped(self, pose: Any) -> str | None:
-        """Id of the thing in the picture where the jaws would close; None where there is none."""
+        """Id of the object in the image where the jaws would close; None where there is none."""
         T = np.asarray(pose, float)
         between = T[:3, 3] + self._robot.gripper.hold_depth * T[:3, 2]
         at = project(between[None], self._frame.K)[0]
@@ -113,7 +113,7 @@ class PointJudge:
         return self._scene.objects[index].id if index >= 0 else None
 
     def _place_fault(self, task: PlaceTask, moved: str, facts: Mapping[str, Any]) -> str | None:
-        """Why the thing, let down at the point, would not stand as asked; None where it would."""
+        """Why the object, let down at the point, would not stand as asked; None where it would."""
         try:
             point = self._point(facts)
         except ToolError as error:

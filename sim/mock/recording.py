@@ -17,7 +17,7 @@ from toolhand.tool_nodes.port_names import DEFAULT_SENSOR
 
 
 def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR) -> MockFrame:
-    """The scene camera's picture of a random scene.
+    """The scene camera's image of a random scene.
 
     Args:
         seed: Decides the scene and the sensor's noise.
@@ -31,7 +31,7 @@ def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: s
 def record_scene(
     scene: Scene, seed: int, size: tuple[int, int], stamp: float = 0.0, sensor: str = DEFAULT_SENSOR
 ) -> MockFrame:
-    """The scene camera's picture of a scene; `seed` is that of the sensor's noise, the rest as of `record_frame`."""
+    """The scene camera's image of a scene; `seed` is that of the sensor's noise, the rest as of `record_frame`."""
     world = World(scene)
     model = jittered(scene_camera(size), scene)
     lamp = np.asarray(scene.light_position_m)

@@ -37,7 +37,7 @@ class MockStation:
     Args:
         recorded: Frame that the camera returns, e.g. `read_dataset().frame(3)`.
         config: Perception, seed, noise and suites as for `toolhand.sim.station.Station`; its camera is not used. The
-            simulator's truth knows things by the recorded ids and labels.
+            simulator's truth knows objects by the recorded ids and labels.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown backend, one that needs ids for a frame that was recorded without, a

@@ -29,7 +29,7 @@ def recorded_pick(dataset: MockDataset, seed: int) -> PickTask:
     """A pick in one of the frames, both drawn from the seed.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where no frame has a thing to pick that words can single out.
+        ToolError: INVALID_ARGUMENT where no frame has an object to pick that words can single out.
     """
     rng = np.random.default_rng([seed, _STREAM])
     for index in rng.permutation(dataset.n):

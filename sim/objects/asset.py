@@ -1,6 +1,6 @@
-"""What a scene can hold: a thing that knows its own physics, outline, cavity, mass, colours and words.
+"""What a scene can hold: an object that knows its own physics, outline, cavity, mass, colours and words.
 
-Body frame of a thing: origin at the centre of its bounding box, z up as it stands on the table.
+Body frame of an object: origin at the centre of its bounding box, z up as it stands on the table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cavity:
 
 @dataclass(frozen=True)
 class Contact:
-    """How a thing touches others: MuJoCo's parameters of its geoms.
+    """How an object touches others: MuJoCo's parameters of its geoms.
 
     Attributes:
         friction: Sliding [-], torsional [m] and rolling [m].
@@ -58,9 +58,9 @@ class Contact:
 
 
 SIZE_M = (0.001, 1.0)
-"""Least and greatest side of a thing [m]: from what the camera still sees to what the table still bears."""
+"""Least and greatest side of an object [m]: from what the camera still sees to what the table still bears."""
 MASS_KG = (0.001, 100.0)
-"""Least and greatest mass of a thing [kg]: the physics is sound between them beside an arm of 8 kg."""
+"""Least and greatest mass of an object [kg]: the physics is sound between them beside an arm of 8 kg."""
 
 ABOVE_PADS = 2
 """MuJoCo takes the contact parameters of the geom with the higher priority [-]; a gripper's pads have 1."""
@@ -76,7 +76,7 @@ def least_width(points: FloatArray) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectAsset(Description, ABC):
-    """One thing that a scene can hold; scenes name it, and everything about its body is asked of it.
+    """One object that a scene can hold; scenes name it, and everything about its body is asked of it.
 
     Its words are what people call it: tasks are worded with them, and the simulator's truth answers in them. What a
     robot knows of it is another matter (`tool_nodes/catalogue.yaml`), and may be nothing.
@@ -127,10 +127,10 @@ class ObjectAsset(Description, ABC):
     @cached_property
     @abstractmethod
     def hull_points(self) -> FloatArray:
-        """Points (K, 3) whose convex hull is that of the thing, body frame [m]; not to be changed."""
+        """Points (K, 3) whose convex hull is that of the object, body frame [m]; not to be changed."""
 
     @property
-    def takes_things(self) -> bool:
+    def takes_objects(self) -> bool:
         """True if something can be put in it: it is a container, and its cavity is known."""
         return self.container and self.cavity is not None
 

@@ -1,4 +1,4 @@
-"""What the things of a folder are: sizes, units, what fits a gripper, what is a container, and what is refused."""
+"""What the objects of a folder are: sizes, units, what fits a gripper, what is a container, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 from toolhand.sim.objects.folders import FolderSet
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-ThingRow = Mapping[str, Any]
+ObjectRow = Mapping[str, Any]
 
 
-def thing_row(things: FolderSet, name: str, jaws_m: float) -> ThingRow:
-    """What there is to say of a thing, which is read for it.
+def object_row(objects: FolderSet, name: str, jaws_m: float) -> ObjectRow:
+    """What there is to say of an object, which is read for it.
 
     Args:
-        things: Its set.
+        objects: Its set.
         name: Its name in the set.
-        jaws_m: Widest thing that the gripper closes on [m].
+        jaws_m: Widest object that the gripper closes on [m].
 
     Raises:
-        ToolError: UNAVAILABLE without the extra `objects`; what is wrong with the thing stands in the row.
+        ToolError: UNAVAILABLE without the extra `objects`; what is wrong with the object stands in the row.
     """
-    row: dict[str, Any] = {"thing": name, "file": things.file(name)}
+    row: dict[str, Any] = {"object": name, "file": objects.file(name)}
     try:
-        read = things.read(name)
+        read = objects.read(name)
     except ToolError as error:
         if error.code is not ErrorCode.INVALID_ARGUMENT:
             raise
@@ -43,11 +43,11 @@ def thing_row(things: FolderSet, name: str, jaws_m: float) -> ThingRow:
     }
 
 
-def counts_of(rows: Sequence[ThingRow]) -> dict[str, int]:
-    """How many things of a set can be used, fit, are too wide, are containers, or are refused."""
+def counts_of(rows: Sequence[ObjectRow]) -> dict[str, int]:
+    """How many objects of a set can be used, fit, are too wide, are containers, or are refused."""
     usable = [row for row in rows if "refused" not in row]
     return {
-        "things": len(rows),
+        "objects": len(rows),
         "usable": len(usable),
         "refused": len(rows) - len(usable),
         "fit": sum(row["fits"] for row in usable),
@@ -59,7 +59,7 @@ def counts_of(rows: Sequence[ThingRow]) -> dict[str, int]:
 def counts_said(counts: Mapping[str, int], jaws_m: float) -> str:
     """The counts as a sentence."""
     return (
-        f"{counts['usable']} of {counts['things']} things can be used, {counts['refused']} refused. As they stand "
+        f"{counts['usable']} of {counts['objects']} things can be used, {counts['refused']} refused. As they stand "
         f"{counts['fit']} fit the gripper ({1e3 * jaws_m:.0f} mm), {counts['too_wide']} are too wide. Scenes of "
         f"clutter draw no containers: {counts['containers']}."
     )

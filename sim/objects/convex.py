@@ -1,4 +1,4 @@
-"""Things made of convex solids given by their corners: a kind of `ObjectAsset`."""
+"""Objects made of convex solids given by their corners: a kind of `ObjectAsset`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hull_corners(parts: tuple[FloatArray, ...]) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConvexAsset(ObjectAsset):
-    """A thing made of convex solids of one colour.
+    """An object made of convex solids of one colour.
 
     Attributes:
         parts: Corners (N, 3) of each convex solid, body frame [m].
@@ -40,7 +40,7 @@ class ConvexAsset(ObjectAsset):
     rgb: tuple[float, float, float]
 
     def turned(self, R: FloatArray) -> ConvexAsset:
-        """The same thing in a body frame that is turned by R (3, 3)."""
+        """The same object in a body frame that is turned by R (3, 3)."""
         parts = tuple(part @ R.T for part in self.parts)
         return replace(self, parts=parts, size_m=extents(parts))
 

@@ -9,8 +9,8 @@ from toolhand.sim.objects.primitives import BOX, PrimitiveAsset, ShapePart
 from toolhand.sim.objects.shapes import shaped
 
 BIN_M: Triple = (0.28, 0.36, 0.08)
-"""Sides of the bin (x, y, z) [m]: a heap of ten things fills it, all of it is within reach and in view, and a hand goes
-in beside its walls."""
+"""Sides of the bin (x, y, z) [m]: a heap of ten objects fills it, all of it is within reach and in view, and a hand
+goes in beside its walls."""
 _BIN_KG = 4.0
 """Mass of the bin [kg]: a hand that brushes against it does not push it."""
 BOARDS_M: tuple[tuple[float, float], ...] = ((-0.07, 0.13), (0.07, 0.05))

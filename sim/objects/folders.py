@@ -1,7 +1,7 @@
-"""Folders of meshes as sets of things: YCB, Google Scanned Objects, EGAD, URDF folders, and any of one's own.
+"""Folders of meshes as sets of objects: YCB, Google Scanned Objects, EGAD, URDF folders, and any of one's own.
 
-A set is called as its folder and its things as their files or folders, in lower case with letters and digits of any
-script and minus alone: `ycb/003-cracker-box`. Naming them reads no mesh; a mesh is read when its thing is asked for.
+A set is called as its folder and its objects as their files or folders, in lower case with letters and digits of any
+script and minus alone: `ycb/003-cracker-box`. Naming them reads no mesh; a mesh is read when its object is asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from toolhand.sim.objects.asset import ObjectAsset
-from toolhand.sim.objects.reading.assets import Placed, ReadThing, asset_of
+from toolhand.sim.objects.reading.assets import Placed, ReadObject, asset_of
 from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES
 from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
 from toolhand.sim.objects.reading.mjcf import meshes_named, read_mjcf
@@ -32,34 +32,34 @@ from toolhand.tool_nodes.catalogue import Description
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
 OBJECTS_PATH = "TOOLHAND_OBJECTS_PATH"
-"""Environment variable: folders of things, separated as in PATH; what a command starts inherits it."""
+"""Environment variable: folders of objects, separated as in PATH; what a command starts inherits it."""
 
 LOG = logging.getLogger("toolhand.objects")
 """What was repaired or guessed of a mesh, a warning each; shown on stderr unless somebody handles it."""
 
 _URDF, _MJCF = ".urdf", ".xml"
 _KINDS = (_URDF, _MJCF, *FORMATS)
-"""Files of things, what describes one before what only draws it."""
+"""Files of objects, what describes one before what only draws it."""
 _DEEPEST, _MOST_FILES = 8, 200_000
 """Folders in folders, and files in all, that are looked through [-]: Google's 1,030 scans have 10,000 files."""
 _SHARED_STEMS = re.compile(r"(non|un)?textured(_simple|_simplified)?|model(_normalized)?|mesh|object|base|visual|scene")
-"""Names of files that many things of a set share: their folder names them then."""
+"""Names of files that many objects of a set share: their folder names them then."""
 _SHARED_FOLDERS = re.compile(
     r"google_\d+k|meshes|mesh|models?|visual|poisson|tsdf|clouds|obj|stl|ply|glb|gltf|urdf|textured_objs|materials|textures"
 )
-"""Names of folders that say nothing of a thing."""
+"""Names of folders that say nothing of an object."""
 _ONLY_TOUCHED = re.compile(r"(^|[_-])(collision|coll|col|vhacd|coacd|convex|hull)s?([_-]?\d*)?$")
-"""Names of files and folders with the collision geometry of a thing."""
+"""Names of files and folders with the collision geometry of an object."""
 _APART = 0.15
 """How far collision meshes may end beside what is seen, as a part of its longest side [-]: they are simplified."""
 _HASH_DIGITS = 12
 """Hexadecimal digits by which a folder's content is known [-]: 48 bits, more than tell two folders apart."""
 _BETTER = ("google_16k", "google_64k", "google_512k")
-"""Where one thing has several meshes, these folders come first: of YCB's, the one of 16,000 triangles."""
+"""Where one object has several meshes, these folders come first: of YCB's, the one of 16,000 triangles."""
 
 
 def use_objects(folders: str) -> None:
-    """Make folders of meshes sets of things, in this process and in those that it starts.
+    """Make folders of meshes sets of objects, in this process and in those that it starts.
 
     Args:
         folders: Folders, separated as in PATH; empty for none.
@@ -74,8 +74,8 @@ def use_objects(folders: str) -> None:
         if not folder or not Path(path).is_dir():
             raise invalid(f"objects must name folders of meshes, got {folder[:200]!r}.")
     sets = _sets(os.pathsep.join(named))
-    for things in sets.values():
-        len(things)  # found now, so that a mistake is said before anything begins
+    for objects in sets.values():
+        len(objects)  # found now, so that a mistake is said before anything begins
     if named:
         os.environ[OBJECTS_PATH] = os.pathsep.join(named)
     else:
@@ -96,7 +96,7 @@ def plain_name(text: str) -> str:
 
 @cache
 def say_once(remark: str) -> None:
-    """Warn of something about a thing, once in a process."""
+    """Warn of something about an object, once in a process."""
     LOG.warning("%s", remark)
 
 
@@ -115,7 +115,7 @@ def _sets(folders: str) -> Mapping[str, FolderSet]:
 
 @dataclass(frozen=True)
 class _Found:
-    """One thing of a folder: its file, the folder that it must not leave, its words, and what else touches."""
+    """One object of a folder: its file, the folder that it must not leave, its words, and what else touches."""
 
     path: Path
     root: Path
@@ -124,7 +124,7 @@ class _Found:
 
 
 class FolderSet(Mapping[str, ObjectAsset]):
-    """The things of one folder, in the order of their names.
+    """The objects of one folder, in the order of their names.
 
     Args:
         folder: The folder, which stays as it is while it is in use.
@@ -132,7 +132,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[str, ReadThing | ToolError] = {}
+        self._made: dict[str, ReadObject | ToolError] = {}
 
     def __getitem__(self, name: str) -> ObjectAsset:
         made = self.read(name)
@@ -140,11 +140,11 @@ class FolderSet(Mapping[str, ObjectAsset]):
             say_once(f"{name}: {remark}")
         return made.asset
 
-    def read(self, name: str) -> ReadThing:
-        """A thing with what was repaired or guessed of it.
+    def read(self, name: str) -> ReadObject:
+        """An object with what was repaired or guessed of it.
 
         Raises:
-            KeyError: There is no such thing.
+            KeyError: There is no such object.
             ToolError: INVALID_ARGUMENT for what cannot be read; UNAVAILABLE without the extra `objects`.
         """
         found = self._found[name]
@@ -162,7 +162,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
         return made
 
     def file(self, name: str) -> str:
-        """The file of a thing, from the folder of the set."""
+        """The file of an object, from the folder of the set."""
         found = self._found[name]
         return found.path.relative_to(found.root).as_posix()
 
@@ -173,7 +173,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
         return len(self._found)
 
     def content_hash(self) -> str:
-        """The first 12 digits of the SHA-256 of `objects.yaml` and of every file beside the things, paths and all.
+        """The first 12 digits of the SHA-256 of `objects.yaml` and of every file beside the objects, paths and all.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a file that cannot be read.
@@ -200,7 +200,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
         found = {
             name: _Found(path, notes.root, notes.defaults, collisions.get(path, ())) for name, path in files.items()
         }
-        said = {plain_name(key): _described(key, note, notes, found) for key, note in notes.things.items()}
+        said = {plain_name(key): _described(key, note, notes, found) for key, note in notes.objects.items()}
         named = {one.path for name, one in said.items() if name not in found}
         found = {name: one for name, one in found.items() if one.path not in named} | said
         if not found:
@@ -210,7 +210,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
 
 
 def _described(key: str, note: Note, notes: FolderNotes, files: Mapping[str, _Found]) -> _Found:
-    """A thing of `objects.yaml`: one of the folder's, or a mesh that it names, which is no other thing then."""
+    """An object of `objects.yaml`: one of the folder's, or a mesh that it names, which is no other object then."""
     where = f"objects.yaml, {key[:60]!r}"
     whole = note.over(notes.defaults)
     if note.mesh is None:
@@ -228,17 +228,17 @@ def _described(key: str, note: Note, notes: FolderNotes, files: Mapping[str, _Fo
     return next((replace(one, note=whole) for one in files.values() if one.path == path), _Found(path, root, whole))
 
 
-def _made(name: str, found: _Found) -> ReadThing:
-    """A thing, read."""
+def _made(name: str, found: _Found) -> ReadObject:
+    """An object, read."""
     note = note_beside(found.path, found.root).over(found.note)
     words = re.sub(r"^\d+[a-z]?-(?=[^\W\d_])", "", name).replace("-", " ")
     last = words.split()[-1]
     described = Description(name=words, kind=last if last.isalpha() and len(last) > 2 else "object", colour="")
     remarks: tuple[str, ...] = ()
     if found.path.suffix.lower() in (_URDF, _MJCF):
-        thing = (read_urdf if found.path.suffix.lower() == _URDF else read_mjcf)(found.path, found.root)
-        note = note.over(Note(mass=None if note.density else thing.mass, friction=thing.friction))
-        meshes, remarks = thing.meshes, thing.remarks
+        item = (read_urdf if found.path.suffix.lower() == _URDF else read_mjcf)(found.path, found.root)
+        note = note.over(Note(mass=None if note.density else item.mass, friction=item.friction))
+        meshes, remarks = item.meshes, item.remarks
     else:
         meshes, remarks = _with_collisions(read_mesh(found.path, found.root), found)
     made = asset_of(meshes, note, described, found.path.name)
@@ -246,7 +246,7 @@ def _made(name: str, found: _Found) -> ReadThing:
 
 
 def _with_collisions(seen: RawMesh, found: _Found) -> tuple[tuple[Placed, ...], tuple[str, ...]]:
-    """What is seen of a thing, and what touches: the collision meshes beside it where they fit it, else the same."""
+    """What is seen of an object, and what touches: the collision meshes beside it where they fit it, else the same."""
     alone = (Placed.as_it_is(seen),)
     if not found.collisions:
         return alone, ()
@@ -271,25 +271,25 @@ def _with_collisions(seen: RawMesh, found: _Found) -> tuple[tuple[Placed, ...], 
 
 
 def _files_by_name(root: Path) -> tuple[dict[str, Path], dict[Path, tuple[Path, ...]]]:
-    """The file of each thing of a folder, by the name that it gets, and the collision meshes of some."""
+    """The file of each object of a folder, by the name that it gets, and the collision meshes of some."""
     files, touched = _files(root)
-    by_thing: dict[tuple[Path, str], list[Path]] = {}
+    by_object: dict[tuple[Path, str], list[Path]] = {}
     for path in files:
-        by_thing.setdefault(_thing_of(path, root), []).append(path)
-    chosen = {thing: min(paths, key=_rank) for thing, paths in by_thing.items()}
+        by_object.setdefault(_object_of(path, root), []).append(path)
+    chosen = {item: min(paths, key=_rank) for item, paths in by_object.items()}
     alone: dict[str, list[tuple[Path, str]]] = {}
     for folder, stem in chosen:
         alone.setdefault(plain_name(stem), []).append((folder, stem))
     names: dict[str, list[Path]] = {}
-    for name, things in alone.items():
-        for folder, stem in things:
+    for name, objects in alone.items():
+        for folder, stem in objects:
             inside = folder.relative_to(root).as_posix()
-            own = name if len(things) == 1 else plain_name(f"{inside}-{stem}")
+            own = name if len(objects) == 1 else plain_name(f"{inside}-{stem}")
             names.setdefault(own, []).append(chosen[folder, stem])
     found: dict[str, Path] = {}
     for name, paths in names.items():
         for path in paths:
-            # A number of its path, not of its place among others: a name never comes to mean another thing.
+            # A number of its path, not of its place among others: a name never comes to mean another object.
             number = zlib.crc32(
                 unicodedata.normalize("NFC", path.relative_to(root).as_posix()).encode("utf-8", "replace")
             )
@@ -302,8 +302,8 @@ def _files_by_name(root: Path) -> tuple[dict[str, Path], dict[Path, tuple[Path, 
     return found, collisions
 
 
-def _thing_of(path: Path, root: Path) -> tuple[Path, str]:
-    """The folder of a thing and its name: the file's, or its folder's where many files are called so."""
+def _object_of(path: Path, root: Path) -> tuple[Path, str]:
+    """The folder of an object and its name: the file's, or its folder's where many files are called so."""
     folder = path.parent
     while folder != root and _SHARED_FOLDERS.fullmatch(folder.name.lower()):
         folder = folder.parent
@@ -313,7 +313,7 @@ def _thing_of(path: Path, root: Path) -> tuple[Path, str]:
 
 
 def _touched_of(path: Path, root: Path, chosen: Mapping[tuple[Path, str], Path]) -> Path | None:
-    """The file of the thing that a collision mesh belongs to: by its name, else the only one of its folder."""
+    """The file of the object that a collision mesh belongs to: by its name, else the only one of its folder."""
     folder = path.parent
     while folder != root and (
         _ONLY_TOUCHED.search(folder.name.lower()) or _SHARED_FOLDERS.fullmatch(folder.name.lower())
@@ -330,16 +330,16 @@ def _touched_of(path: Path, root: Path, chosen: Mapping[tuple[Path, str], Path])
 
 
 def _rank(path: Path) -> tuple[int, bool, int, str]:
-    """Which of several meshes of a thing is taken: the least."""
+    """Which of several meshes of an object is taken: the least."""
     known = [_BETTER.index(part) for part in path.parts if part in _BETTER]
     plain, kind = path.stem.lower().startswith(("non", "un")), path.suffix.lower()
     return (known[0] if known else len(_BETTER), plain and kind in FORMATS, _KINDS.index(kind), path.as_posix())
 
 
 def _files(root: Path) -> tuple[list[Path], list[Path]]:
-    """Files of things in a folder and those in it, and files of what only touches; links to folders are not followed.
+    """Files of objects in a folder and those in it, and files of what only touches; links to folders are not followed.
 
-    A mesh that an MJCF names is no thing of its own, nor is one beside or below a URDF.
+    A mesh that an MJCF names is no object of its own, nor is one beside or below a URDF.
     """
     found: list[Path] = []
     touched: list[Path] = []

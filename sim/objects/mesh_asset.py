@@ -1,4 +1,4 @@
-"""Things made of meshes: convex solids that touch, and surfaces that are seen; a kind of `ObjectAsset`."""
+"""Objects made of meshes: convex solids that touch, and surfaces that are seen; a kind of `ObjectAsset`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Rgb01 = Triple
 
 @dataclass(frozen=True, eq=False)
 class Skin:
-    """A part of a thing's surface in one colour; it is seen and touches nothing.
+    """A part of an object's surface in one colour; it is seen and touches nothing.
 
     Attributes:
         mesh: Its triangles, in the body frame.
@@ -38,7 +38,7 @@ class Skin:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeshAsset(ObjectAsset):
-    """A thing whose convex solids touch, and whose skins are seen.
+    """An object whose convex solids touch, and whose skins are seen.
 
     Attributes:
         parts: Corners (N, 3) of each convex solid, body frame [m].

@@ -1,4 +1,4 @@
-"""Single mesh files as things of scenes: the set "mesh", whose names are paths with what is said of the mesh.
+"""Single mesh files as objects of scenes: the set "mesh", whose names are paths with what is said of the mesh.
 
 `mesh/%2Fdata%2Fmug.obj?scale=0.001&mass=0.2`; a scene file says `mesh: mug.obj` and `scale: 0.001` instead.
 """
@@ -22,12 +22,12 @@ from toolhand.tool_nodes.results import invalid
 MESH_NUMBERS = ("scale", "mass", "density", "friction")
 """What a scene file can say of a mesh in numbers, see `Note`."""
 _KEPT = 64
-"""Things that are kept once they were read [-]: those of some scenes."""
+"""Objects that are kept once they were read [-]: those of some scenes."""
 _PREFIX = "mesh/"
 
 
 def mesh_item(path: Path, said: Mapping[str, Any]) -> str:
-    """The name of a thing made of a mesh file, as `PlacedObject.item` has it.
+    """The name of an object made of a mesh file, as `PlacedObject.item` has it.
 
     Args:
         path: File of the mesh.
@@ -42,7 +42,7 @@ def mesh_item(path: Path, said: Mapping[str, Any]) -> str:
 
 
 def mesh_of_item(item: str) -> dict[str, Any] | None:
-    """What a scene file says of such a thing: `mesh` and what was said of it; None for any other thing."""
+    """What a scene file says of such an object: `mesh` and what was said of it; None for any other object."""
     if not item.startswith(_PREFIX):
         return None
     path, _, query = item.removeprefix(_PREFIX).partition("?")
@@ -51,7 +51,7 @@ def mesh_of_item(item: str) -> dict[str, Any] | None:
 
 
 class _MeshFiles(Mapping[str, ObjectAsset]):
-    """Things by `mesh_item` without its beginning; none is listed."""
+    """Objects by `mesh_item` without its beginning; none is listed."""
 
     def __getitem__(self, name: str) -> ObjectAsset:
         return _read(name)

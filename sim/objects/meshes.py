@@ -33,7 +33,7 @@ class TriangleMesh:
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """How the matter of a thing is spread.
+    """How the matter of an object is spread.
 
     Attributes:
         volume_m3: Volume [m^3].

@@ -1,4 +1,4 @@
-"""Things made of a few primitive solids each: the first kind of `ObjectAsset`."""
+"""Objects made of a few primitive solids each: the first kind of `ObjectAsset`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 """Quaternion wxyz that turns nothing."""
 
 _SLACK_M = 1e-3
-"""How far solid parts may reach out of the box of a thing [m]: less than a camera can distinguish."""
+"""How far solid parts may reach out of the box of an object [m]: less than a camera can distinguish."""
 
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 """MuJoCo's parameters of a part that is drawn and touches nothing."""
@@ -31,7 +31,7 @@ _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 
 @dataclass(frozen=True)
 class ShapePart:
-    """One primitive solid of a thing.
+    """One primitive solid of an object.
 
     Attributes:
         geom: Kind of primitive.
@@ -54,7 +54,7 @@ class ShapePart:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrimitiveAsset(ObjectAsset):
-    """A thing made of primitive solids; `toolhand.sim.objects.shapes.shaped` makes one of a named form.
+    """An object made of primitive solids; `toolhand.sim.objects.shapes.shaped` makes one of a named form.
 
     Attributes:
         parts: The solids; labels, which are seen and not touched, come last.
@@ -81,7 +81,7 @@ class PrimitiveAsset(ObjectAsset):
     def hull_points(self) -> FloatArray:
         """(K, 3), K <= 120: support points of the solid parts in evenly spread directions, body frame [m].
 
-        Their convex hull is the thing's convex hull to about 0.2 mm, at any pose.
+        Their convex hull is the object's convex hull to about 0.2 mm, at any pose.
 
         Raises:
             ToolError: INVALID_ARGUMENT where the parts reach out of `size_m`.

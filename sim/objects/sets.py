@@ -1,7 +1,7 @@
-"""Sets of things that scenes can hold, by name: entry points of installed packages, this project's own and anybody's.
+"""Sets of objects that scenes can hold, by name: entry points of installed packages, this project's own and anybody's.
 
 An entry of the group `toolhand.objects` is a mapping of names to `ObjectAsset`, `fruits = "my_fruits:OBJECTS"`; a scene
-names a thing of it as `fruits/mango`. A name without a set means a product of `sim/objects/products.yaml`. Folders of
+names an object of it as `fruits/mango`. A name without a set means a product of `sim/objects/products.yaml`. Folders of
 meshes are sets too, see `sim/objects/folders.py`.
 """
 
@@ -24,27 +24,27 @@ _SHOWN = 64
 
 
 def find_asset(name: str) -> ObjectAsset:
-    """The thing of a name: "red box", or "fruits/mango" for the thing "mango" of the set "fruits".
+    """The object of a name: "red box", or "fruits/mango" for the object "mango" of the set "fruits".
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown set or thing, with the names that are nearest; UNAVAILABLE for a set
+        ToolError: INVALID_ARGUMENT for an unknown set or object, with the names that are nearest; UNAVAILABLE for a set
             that cannot be loaded or holds something else.
     """
     set_name, slash, within = name.partition("/")
     if not slash:
-        return _thing(PRODUCTS, "the catalogue", name)
-    return _thing(object_set(set_name), f'the set "{set_name}"', within)
+        return _object(PRODUCTS, "the catalogue", name)
+    return _object(object_set(set_name), f'the set "{set_name}"', within)
 
 
-def _thing(things: Mapping[str, ObjectAsset], where: str, key: str) -> ObjectAsset:
+def _object(objects: Mapping[str, ObjectAsset], where: str, key: str) -> ObjectAsset:
     try:
-        thing = things[key]
+        item = objects[key]
     except KeyError:
-        near = nearest_names(key[:_SHOWN], things)
+        near = nearest_names(key[:_SHOWN], objects)
         raise invalid(f'"{key[:_SHOWN]}" is not in {where}, the nearest names are {near}.') from None
-    if not isinstance(thing, ObjectAsset):
-        raise unavailable(f'"{key[:_SHOWN]}" of {where} must be an ObjectAsset, not a {type(thing).__name__}.')
-    return thing
+    if not isinstance(item, ObjectAsset):
+        raise unavailable(f'"{key[:_SHOWN]}" of {where} must be an ObjectAsset, not a {type(item).__name__}.')
+    return item
 
 
 def object_set(name: str) -> Mapping[str, ObjectAsset]:
@@ -60,7 +60,7 @@ def object_set(name: str) -> Mapping[str, ObjectAsset]:
 @cache
 def _installed(name: str) -> Mapping[str, ObjectAsset]:
     try:
-        things = registry.load("object set", name)
+        objects = registry.load("object set", name)
     except ToolError as error:
         if error.code is not ErrorCode.INVALID_ARGUMENT or name in registry.names("object set"):
             raise
@@ -69,30 +69,30 @@ def _installed(name: str) -> Mapping[str, ObjectAsset]:
             f"There is no object set {name[:_SHOWN]!r}: it must be {known}.",
             "Folders of meshes are named with --objects.",
         ) from error
-    if not isinstance(things, Mapping):
+    if not isinstance(objects, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
-    return things
+    return objects
 
 
 def draw_names(set_name: str, seed: int, n: int) -> tuple[str, ...]:
-    """Names of n things of a set, as scenes hold them, drawn by a seed.
+    """Names of n objects of a set, as scenes hold them, drawn by a seed.
 
     A set without end gives those that its method `drawn(seed, n)` returns. Of another one nothing comes twice before
     everything came once.
 
     Args:
-        set_name: Name of a set, e.g. "generated"; the names of things of "catalogue" have none before them.
+        set_name: Name of a set, e.g. "generated"; the names of objects of "catalogue" have none before them.
         seed: Seed of the choice, 0 or more.
-        n: Number of things, 1 or more.
+        n: Number of objects, 1 or more.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a set without things, or as `find_asset`.
+        ToolError: INVALID_ARGUMENT for a set without objects, or as `find_asset`.
     """
-    things = object_set(set_name)
-    prefix = "" if things is PRODUCTS else f"{set_name}/"
-    if hasattr(things, "drawn"):
-        return tuple(f"{prefix}{name}" for name in things.drawn(seed, n))
-    names = list(things)
+    objects = object_set(set_name)
+    prefix = "" if objects is PRODUCTS else f"{set_name}/"
+    if hasattr(objects, "drawn"):
+        return tuple(f"{prefix}{name}" for name in objects.drawn(seed, n))
+    names = list(objects)
     if not names:
         raise invalid(f"The object set {set_name!r} holds nothing that could be drawn.")
     rng = np.random.default_rng([seed, _DRAWN])

@@ -1,4 +1,4 @@
-"""Forms that things of primitive solids can have: boxes, bottles, bears; `shaped` makes a thing of one.
+"""Forms that objects of primitive solids can have: boxes, bottles, bears; `shaped` makes an object of one.
 
 Body frame: origin at the centre of the bounding box, z up as it stands on the table.
 """
@@ -69,7 +69,7 @@ def shaped(
     clear: bool = False,
     **words: Any,
 ) -> PrimitiveAsset:
-    """A thing of a named form.
+    """An object of a named form.
 
     Args:
         name: Name, e.g. "coconut water".

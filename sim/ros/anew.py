@@ -1,4 +1,4 @@
-"""Another scene in a simulator that is not Toolhand's: its things are spawned one by one, from files of USD."""
+"""Another scene in a simulator that is not Toolhand's: its objects are spawned one by one, from files of USD."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from toolhand.sim.ros.entity_world import HeardTopics
 from toolhand.sim.scene.scenes import PlacedObject, Scene
 from toolhand.sim.simulators import Simulator
 from toolhand.sim.usd.prims import prim_names
-from toolhand.sim.usd.stage import thing_text
+from toolhand.sim.usd.stage import object_text
 from toolhand.sim.world import SETTLE_S
 from toolhand.tool_nodes.files import write_whole
 from toolhand.tool_nodes.motion.robot_model import RobotModel
@@ -35,7 +35,7 @@ SEEDED = ("pointing", "segmentation", "depth", "grasping", "text_reading", "moti
 """Nodes, beside sim, with a parameter `seed`: each is as freshly started when it is set."""
 PARKED_RAD = 0.02
 """An arm that is further from its park position than this goes there before an episode [rad]: about a centimetre at the
-hand, with which no picture changes."""
+hand, with which no image changes."""
 _LOOK_S = 0.05
 """Wall-clock time between two looks at what the simulator does [s]; a round figure."""
 
@@ -49,7 +49,7 @@ def set_seed(link: RosLink, node: str, seed: int) -> None:
 
 
 class SceneSpawner:
-    """Puts scenes into a simulator that spawns things from files.
+    """Puts scenes into a simulator that spawns objects from files.
 
     Args:
         link: Takes part in the graph.
@@ -59,7 +59,7 @@ class SceneSpawner:
         folder: Folder of the files; the simulator reads them by their paths.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a simulator whose things have no files of USD.
+        ToolError: INVALID_ARGUMENT for a simulator whose objects have no files of USD.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SceneSpawner:
 
     def _spawn(self, name: str, placed: PlacedObject) -> None:
         file = self._folder / f"{name}.usda"
-        write_whole(file, thing_text(placed).encode())
+        write_whole(file, object_text(placed).encode())
         request = SpawnEntity.Request(name=self._simulator.entities + name)
         if hasattr(request, "entity_resource"):  # simulation_interfaces 2; before, the URI is a field of its own
             request.entity_resource = Resource(uri=str(file))

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 async def awaited(node: Node, work: concurrent.futures.Future[Result]) -> Result:
-    """The result of a future of `concurrent.futures`; the executor does other things meanwhile."""
+    """The result of a future of `concurrent.futures`; the executor does other objects meanwhile."""
     done = Future()
 
     def finish(_: object) -> None:

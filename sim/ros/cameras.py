@@ -1,10 +1,10 @@
-"""The two cameras' topics. Pictures are rendered in a thread of their own, and only while there is a subscriber.
+"""The two cameras' topics. Images are rendered in a thread of their own, and only while there is a subscriber.
 
-The thread takes a copy of the positions from the physics and renders that, so that time goes on meanwhile. One picture
+The thread takes a copy of the positions from the physics and renders that, so that time goes on meanwhile. One image
 of a stamp serves image, depth and ids, and is sent again rather than rendered again.
 
-The noise of a picture depends on how many were rendered before it. In lockstep pictures are therefore those of the
-process, byte for byte, where listeners come for a picture and go before time passes.
+The noise of an image depends on how many were rendered before it. In lockstep images are therefore those of the
+process, byte for byte, where listeners come for an image and go before time passes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PHYSICS_DEADLINE_S = 5.0
 
 @dataclass(frozen=True)
 class Moment:
-    """Where everything is at one time: what a picture is made of."""
+    """Where everything is at one time: what an image is made of."""
 
     generation: int
     model: mujoco.MjModel
@@ -108,7 +108,7 @@ def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> Publi
 
 
 class CameraStream:
-    """One camera: its publishers, who listens to them, and the last picture."""
+    """One camera: its publishers, who listens to them, and the last image."""
 
     def __init__(self, node: Node, name: str, topics: PublishedCamera) -> None:
         self.name = name
@@ -123,7 +123,7 @@ class CameraStream:
         self._sent: tuple[Frame, int] | None = None
 
     def wanted(self, period_s: float) -> bool:
-        """True if a picture is to be sent now: a new subscriber is there, or the period is over."""
+        """True if an image is to be sent now: a new subscriber is there, or the period is over."""
         before, self._listeners = self._listeners, []
         if not self._image.get_subscription_count() and not self._depth.get_subscription_count():
             return False
@@ -137,7 +137,7 @@ class CameraStream:
         return True
 
     def send(self, moment: Moment, camera_of: CameraFactory, fault: str) -> None:
-        """Render, unless there is a picture of this moment already, and send."""
+        """Render, unless there is an image of this moment already, and send."""
         if self._world is None or moment.generation != self._world[0] or moment.model is not self._world[1]:
             self._world, self._data = (moment.generation, moment.model), mujoco.MjData(moment.model)
             self._camera = camera_of(self.name, self._data, moment)
@@ -152,7 +152,7 @@ class CameraStream:
 
     def _publish(self, frame: Frame, stamp: int, fault: str) -> None:
         header = Header(stamp=time_message(stamp), frame_id=self._topics.frame_id)
-        # The calibration first: who listens to all has it when the picture comes.
+        # The calibration first: who listens to all has it when the image comes.
         if fault != "camera_no_info":
             info = intrinsics_to_info(frame.K, frame.size, header)
             for publisher in self._infos:
@@ -186,8 +186,8 @@ class CameraServer:
     Args:
         node: Publishes.
         physics: Knows where everything is.
-        state: Publishes the transforms of each picture's moment.
-        settings: The parameters now; asked before each picture.
+        state: Publishes the transforms of each image's moment.
+        settings: The parameters now; asked before each image.
     """
 
     def __init__(self, node: Node, physics: Physics, state: StatePublisher, settings: Callable[[], Settings]) -> None:
@@ -212,13 +212,13 @@ class CameraServer:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; a picture that is being rendered is finished."""
+        """End the thread; an image that is being rendered is finished."""
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
-        # The first picture would have to wait for the table's grain.
+        # The first image would have to wait for the table's grain.
         wood_grain(np.zeros((1, 3), np.float32))
         while not self._closing.wait(POLL_S):
             for stream in self._streams:
@@ -233,13 +233,13 @@ class CameraServer:
                         self._report(f"The {stream.name} camera failed: {error!r}")
 
     def _report(self, sentence: str) -> None:
-        """Say it once, not with every picture."""
+        """Say it once, not with every image."""
         if sentence != self._reported:
             self._reported = sentence
             self._log_error(sentence)
 
     def _moment(self, camera: str, world: World) -> Moment:
-        """In the physics thread; the transforms of the moment go out before its picture."""
+        """In the physics thread; the transforms of the moment go out before its image."""
         moment = self._moment_of(camera, world)
         self._state.publish_transforms(world, moment.stamp_ns)
         return moment

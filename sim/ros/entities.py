@@ -31,7 +31,7 @@ from toolhand.sim.ros.state import stamp_ns
 from toolhand.sim.scene.files import valid_object_id
 from toolhand.sim.scene.scenes import PlacedObject, object_ids, triple
 from toolhand.sim.snapshot import ObjectState
-from toolhand.sim.usd.things import ExportedThing, read_thing
+from toolhand.sim.usd.objects import ExportedObject, read_object
 from toolhand.sim.world import World
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.ros.messages import time_message
@@ -41,7 +41,7 @@ FRAMES = ("", "world", "base_link")
 """Frames in which poses may be given; they are the same place."""
 
 URI_PREFIX = "catalogue:"
-"""A thing is spawned by this and its name, blanks as underscores or percent-encoded: catalogue:coconut_water,
+"""An object is spawned by this and its name, blanks as underscores or percent-encoded: catalogue:coconut_water,
 catalogue:fruits/green_mango."""
 
 FAR = 5.0
@@ -50,7 +50,7 @@ FAR = 5.0
 MAX_ENTITIES = 40
 """Entities of the world; bounds the time of a step."""
 MAX_SPAWNABLES = 200
-"""Things of folders that are listed as spawnable [-]: their meshes are read for that, some milliseconds each."""
+"""Objects of folders that are listed as spawnable [-]: their meshes are read for that, some milliseconds each."""
 _MAX_FILTER = 200
 """Longest regular expression of a filter [characters]; a round figure."""
 _MAX_REPEATS = 3
@@ -79,19 +79,19 @@ class Entities:
         codes = SpawnEntity.Response
         if text:
             raise RefusedError(codes.UNSUPPORTED_FORMAT, f"Only what a scene can hold is spawned: {URI_PREFIX}<name>.")
-        thing = _exported(uri) if uri.endswith(".usda") else ExportedThing(_item(uri), 1.0, 1.0)
+        item = _exported(uri) if uri.endswith(".usda") else ExportedObject(_item(uri), 1.0, 1.0)
         position, quat = _pose(request.initial_pose.pose, request.initial_pose.header.frame_id, codes.INVALID_POSE)
         taken = [placed.id for placed in world.scene.objects]
         if len(taken) >= MAX_ENTITIES:
             raise RefusedError(Result.RESULT_OPERATION_FAILED, f"There are {MAX_ENTITIES} entities, which is the most.")
-        name = request.name.removeprefix(self._prefix) or object_ids([thing.item])[0]
+        name = request.name.removeprefix(self._prefix) or object_ids([item.item])[0]
         if not valid_object_id(name):
             raise RefusedError(codes.NAME_INVALID, "A name has letters, digits and underscores, and is not reserved.")
         if name in taken:
             if not request.allow_renaming and request.name:
                 raise RefusedError(codes.NAME_NOT_UNIQUE, f'There is an entity "{name}" already.')
             name = _free_name(name, taken)
-        placed = PlacedObject(name, thing.item, triple(position), 0.0, thing.grip, thing.weight)
+        placed = PlacedObject(name, item.item, triple(position), 0.0, item.grip, item.weight)
         world.change_objects(replace(world.scene, objects=(*world.scene.objects, placed)))
         world.place_object(name, position, quat)
         self._physics.show()
@@ -148,7 +148,7 @@ class Entities:
         response.info = EntityInfo(category=category, description=world.scene.find(asked).item)
 
     def _known(self, world: World, name: str) -> str:
-        """The id of the thing that an entity is. Raises RefusedError."""
+        """The id of the object that an entity is. Raises RefusedError."""
         for placed in world.scene.objects:
             if name == self._prefix + placed.id:
                 return placed.id
@@ -156,7 +156,7 @@ class Entities:
         raise RefusedError(Result.RESULT_NOT_FOUND, f"There is no entity {name[:80]!r}, there are {known}.")
 
     def _matching(self, world: World, filters: EntityFilters) -> list[tuple[str, str]]:
-        """(name of the entity, id) of each thing that a filter leaves."""
+        """(name of the entity, id) of each object that a filter leaves."""
         pattern = _pattern(filters)
         named = ((self._prefix + placed.id, placed.id) for placed in world.scene.objects)
         return [(name, object_id) for name, object_id in named if pattern.search(name)]
@@ -165,18 +165,18 @@ class Entities:
         response.spawnables = [_spawnable(name) for name in spawnable_names()]
 
 
-def _exported(uri: str) -> ExportedThing:
-    """The thing of a file that this project exported, if its set is known here. Raises RefusedError."""
+def _exported(uri: str) -> ExportedObject:
+    """The object of a file that this project exported, if its set is known here. Raises RefusedError."""
     try:
-        thing = read_thing(Path(uri.removeprefix("file://")))
-        find_asset(thing.item)
+        item = read_object(Path(uri.removeprefix("file://")))
+        find_asset(item.item)
     except ToolError as error:
         raise RefusedError(SpawnEntity.Response.RESOURCE_PARSE_ERROR, str(error)) from error
-    return thing
+    return item
 
 
 def _item(uri: str) -> str:
-    """The name of a thing in a URI, as a scene has it: as it is written, or with its underscores as blanks."""
+    """The name of an object in a URI, as a scene has it: as it is written, or with its underscores as blanks."""
     written = unquote(uri.removeprefix(URI_PREFIX))
     set_name, slash, within = written.rpartition("/")
     spaced = set_name + slash + within.replace("_", " ")
@@ -192,15 +192,16 @@ def _item(uri: str) -> str:
 
 
 def uri_of(name: str) -> str:
-    """The URI by which a thing is spawned; `_item` makes its name of it again."""
+    """The URI by which an object is spawned; `_item` makes its name of it again."""
     if name in PRODUCTS and "_" not in name:
         return URI_PREFIX + name.replace(" ", "_")
     return URI_PREFIX + quote(name)
 
 
 def spawnable_names() -> list[str]:
-    """What is listed as spawnable: the products, and the things of folders in use; of other sets any is spawned too."""
-    of_folders = (f"{name}/{thing}" for name, things in folder_sets().items() for thing in things)
+    """What is listed as spawnable: the products, and the objects of folders in use; of other sets any is spawned
+    too."""
+    of_folders = (f"{name}/{item}" for name, objects in folder_sets().items() for item in objects)
     return [*sorted(PRODUCTS), *itertools.islice(of_folders, MAX_SPAWNABLES)]
 
 

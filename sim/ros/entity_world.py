@@ -127,7 +127,7 @@ class HeardTopics:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Entities at one time: pose (7,) and velocity (6,) of each thing by its id."""
+    """Entities at one time: pose (7,) and velocity (6,) of each object by its id."""
 
     time: float
     poses: dict[str, FloatArray]
@@ -144,7 +144,7 @@ class EntityWorld:
         link: Calls the services.
         topics: Joints and clock.
         simulator: Names of services and entities.
-        scene: Scene on the table at the start; the simulator has its things by their ids.
+        scene: Scene on the table at the start; the simulator has its objects by their ids.
         robot: Which robot.
 
     Attributes:
@@ -152,7 +152,7 @@ class EntityWorld:
         robot: Robot of the graph.
 
     Raises:
-        ToolError: INTERNAL where the simulator lacks a thing of the scene; UNAVAILABLE or TIMEOUT where it does not
+        ToolError: INTERNAL where the simulator lacks an object of the scene; UNAVAILABLE or TIMEOUT where it does not
             answer.
     """
 
@@ -256,7 +256,7 @@ class EntityWorld:
 
     @property
     def data(self) -> mujoco.MjData:
-        """A state of this process, for pictures of what was logged."""
+        """A state of this process, for images of what was logged."""
         return self._posed.twin.data
 
     @property

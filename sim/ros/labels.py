@@ -1,4 +1,4 @@
-"""What the simulator tells of the things in its pictures (topic sim/labels): their words, in the order of the ids."""
+"""What the simulator tells of the objects in its images (topic sim/labels): their words, in the order of the ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolhand.tool_nodes.catalogue import Description
 
 
 def label(placed: PlacedObject) -> dict[str, Any]:
-    """What a label tells of a thing: its id, its name in scenes, and the words for it.
+    """What a label tells of an object: its id, its name in scenes, and the words for it.
 
     Nodes of perception need no more, so they read no meshes and know no object sets.
     """

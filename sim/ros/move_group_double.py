@@ -184,7 +184,7 @@ class MoveGroupDouble(Node):
         low, high = self._robot.sampled_range
         for attempt in range(_IK_ATTEMPTS):
             begin = near if attempt == 0 else rng.uniform(low, high)
-            q = self._kinematics.descend(T, begin, _IK_ITERATIONS)
+            q = self._kinematics.solve_ik(T, begin, _IK_ITERATIONS)
             if q is not None and (scene is None or not self._collides(q, scene)):
                 return q
         raise MessageRefused("NO_IK_SOLUTION")

@@ -31,15 +31,15 @@ from toolhand.tool_nodes.types import Frame, Segmentation
 IDS_TOPICS = ("/sim/scene_camera/instance_ids", "/sim/wrist_camera/instance_ids")
 LABELS_TOPIC = "/sim/labels"
 WAIT_S = 3.0
-"""How long the ids of a picture, or the labels, may come after the question [s]. On a busy machine 1.2 MB over UDP took
+"""How long the ids of an image, or the labels, may come after the question [s]. On a busy machine 1.2 MB over UDP took
 more than a second."""
 
 IDS_DEPTH = 8
-"""Pictures whose ids wait for a slow reader [-]."""
+"""Images whose ids wait for a slow reader [-]."""
 
 IDS_KEPT_S = 180.0
-"""How long ids are kept for a late question [s, of the pictures' stamps]: a language model on a processor asks seconds
-after it has looked, and the commands of people later. Packed, those of ten pictures a second of two
+"""How long ids are kept for a late question [s, of the images' stamps]: a language model on a processor asks seconds
+after it has looked, and the commands of people later. Packed, those of ten images a second of two
 cameras are 20 MB."""
 
 _Capture = tuple[str, int]
@@ -47,7 +47,7 @@ _Capture = tuple[str, int]
 
 
 class _PackedIds:
-    """Object ids of a picture, in a hundredth of the memory."""
+    """Object ids of an image, in a hundredth of the memory."""
 
     def __init__(self, ids: NDArray[np.int32]) -> None:
         small = ids.astype(np.int16) if abs(int(ids.min())) < 2**15 > int(ids.max()) else ids
@@ -60,7 +60,7 @@ class _PackedIds:
 
 
 class SimTopics:
-    """What sim_node publishes about its pictures and the things in them.
+    """What sim_node publishes about its images and the objects in them.
 
     Args:
         node: Listens; its executor needs a thread for that while a question waits.
@@ -77,7 +77,7 @@ class SimTopics:
             node.create_subscription(Image, topic, self._on_ids, QoSProfile(depth=IDS_DEPTH), callback_group=group)
 
     def items(self) -> list[Description]:
-        """Words for the things in the order of the ids; another list for each world. Raises UNAVAILABLE."""
+        """Words for the objects in the order of the ids; another list for each world. Raises UNAVAILABLE."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._items is not None, WAIT_S):
                 raise unavailable(
@@ -91,7 +91,7 @@ class SimTopics:
         """The frame with its object ids.
 
         Raises:
-            ToolError: PICTURE_UNUSABLE for a picture whose ids are no longer kept; UNAVAILABLE where those of newer
+            ToolError: IMAGE_UNUSABLE for an image whose ids are no longer kept; UNAVAILABLE where those of newer
                 ones do not come either.
         """
         header = header_of(frame)
@@ -103,7 +103,7 @@ class SimTopics:
         if ids is None or ids.shape != frame.rgb.shape[:2]:
             newer = any(camera == capture[0] and stamp >= capture[1] for camera, stamp in kept)
             raise ToolError(
-                ErrorCode.PICTURE_UNUSABLE if newer else ErrorCode.UNAVAILABLE,
+                ErrorCode.IMAGE_UNUSABLE if newer else ErrorCode.UNAVAILABLE,
                 f"The simulator's perception has no object ids for the picture of {frame.stamp:.3f} s from "
                 f"{header.frame_id}.",
                 "Take a new picture, or use the perception backend 'pixels'.",
@@ -114,7 +114,7 @@ class SimTopics:
         items = [described(entry) for entry in json.loads(message.data)]
         with self._changed:
             self._items = items
-            self._ids.clear()  # pictures of this world may have the stamps of those of the last one
+            self._ids.clear()  # images of this world may have the stamps of those of the last one
             self._changed.notify_all()
 
     def _on_ids(self, message: Image) -> None:

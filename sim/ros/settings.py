@@ -45,15 +45,15 @@ FAULTS = (
 
 gripper_jam: the jaws stay where they are, so that goals end as stalled. controller_abort: trajectories are aborted
 halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
-controller says success, as with a Gen3 that is in fault. camera_*: black pictures, depth all NaN, the old
-picture again and again, an unknown encoding, no camera_info. clock_pause: time stands still, also for steps.
+controller says success, as with a Gen3 that is in fault. camera_*: black images, depth all NaN, the old
+image again and again, an unknown encoding, no camera_info. clock_pause: time stands still, also for steps.
 clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset. Those of the driver kortex are
 explained at `DRIVER_FAULTS`.
 """
 
 CHANGEABLE = ("fault", "fault_goal", "fault_share", "seed", "real_time_factor", "camera_rate")
 MAX_PIXELS = 4096
-"""Greatest side of a picture [px]; bounds the memory."""
+"""Greatest side of an image [px]; bounds the memory."""
 
 
 _Pixels = Annotated[int, Interval(ge=16, le=MAX_PIXELS)]
@@ -78,7 +78,7 @@ class Settings:
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
         driver: Manners of the driver: "ideal"; or "kortex", those of ros2_kortex, see `toolhand.sim.ros.driver`.
-        camera_rate: Pictures per second while there is a subscriber [Hz].
+        camera_rate: Images per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
         renderer: A name that `toolhand.sim.camera.ray.make_camera` knows.

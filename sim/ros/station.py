@@ -82,7 +82,7 @@ class RemoteWorld:
 
     @property
     def data(self) -> mujoco.MjData:
-        """A state of this process, for pictures of what was logged; not the simulator's."""
+        """A state of this process, for images of what was logged; not the simulator's."""
         return self._twin.data
 
     @property

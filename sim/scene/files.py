@@ -44,7 +44,7 @@ EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 
 
 _MESH_KEYS = ("mesh", "up", *MESH_NUMBERS)
-"""What says that a thing is made of a mesh file, and how."""
+"""What says that an object is made of a mesh file, and how."""
 _FACTORS = {"grip": (0.001, 10.0), "weight": (0.001, 100.0)}
 """Least and greatest factors of the friction and the mass of a kind [-]: the physics is sound between them."""
 _SHORTEST = 1e-3
@@ -70,7 +70,7 @@ def load_scene(path: str | Path) -> Scene:
     mesh from the scene's folder, with `scale`, `up`, `mass`, `density` and `friction`), `position` ([x, y],
     on the table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), how it lies
     before that turns it (`quat_wxyz`, or a rotation vector `rotvec_deg`), `id`, `grip` and `weight` (factors of the
-    friction and the mass of its kind). Things may touch and lie on each other. Optional beside them: `seed`, `name`,
+    friction and the mass of its kind). Objects may touch and lie on each other. Optional beside them: `seed`, `name`,
     `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the scene camera: `camera_offset`
     ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
 
@@ -195,7 +195,7 @@ class _Object:
     friction: _MeshNumber | None = None
 
     def item(self, folder: Path) -> str:
-        """The name of the thing, as `PlacedObject.item` has it. Raises ToolError."""
+        """The name of the object, as `PlacedObject.item` has it. Raises ToolError."""
         said = [key for key in _MESH_KEYS if getattr(self, key) is not None]
         if said and (self.mesh is None or self.name is not None):
             raise invalid(f"{said[0]} belongs to a thing that has mesh, the path of a file, and no name.")
@@ -220,7 +220,7 @@ class _Object:
 
     @property
     def tilt(self) -> Quaternion:
-        """How a thing lies."""
+        """How an object lies."""
         if self.rotvec_deg is not None:
             x, y, z, w = Rotation.from_rotvec(np.radians(self.rotvec_deg)).as_quat().tolist()
             return w, x, y, z

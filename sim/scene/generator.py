@@ -48,8 +48,8 @@ def generate_scene(
 
     Args:
         seed: Decides everything; the same arguments give the same scene.
-        required: Names of things that must be there; a name given twice is there twice.
-        forbidden: Which other items may not be there: names, or a function of the thing.
+        required: Names of objects that must be there; a name given twice is there twice.
+        forbidden: Which other items may not be there: names, or a function of the object.
         n_objects: How many; 7 to 9 at random where None.
         arrangement_ok: A further condition on the finished arrangement.
         pair: Indices into `required` of two objects that stand as a group, their centres PAIR_DISTANCE apart.

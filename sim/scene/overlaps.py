@@ -1,4 +1,4 @@
-"""Which things of a scene reach into each other, by the physics' own collision shapes."""
+"""Which objects of a scene reach into each other, by the physics' own collision shapes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import mujoco
 from toolhand.sim.scene.scenes import PlacedObject, footprint, gap
 
 DEEPEST_M = 0.005
-"""Things at rest reach into each other by up to this much [m]: MuJoCo's contacts are soft, and in settled piles of
+"""Objects at rest reach into each other by up to this much [m]: MuJoCo's contacts are soft, and in settled piles of
 twenty the deepest was 2 mm."""
 
 
 def overlaps(objects: Sequence[PlacedObject]) -> dict[tuple[int, int], float]:
-    """Pairs (later, earlier index) of things that reach into each other by more than DEEPEST_M, and how far [m]."""
+    """Pairs (later, earlier index) of objects that reach into each other by more than DEEPEST_M, and how far [m]."""
     outlines = [footprint(placed) for placed in objects]
     heights = [placed.heights for placed in objects]
     suspects: set[int] = set()

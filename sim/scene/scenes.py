@@ -46,7 +46,7 @@ MIN_GAP = 0.05
 """Least edge-to-edge gap between generated objects, so that fingers fit [m]."""
 
 TALL = 0.12
-"""Things above this height hide what is behind them from the scene camera [m]: it looks down, over lower ones."""
+"""Objects above this height hide what is behind them from the scene camera [m]: it looks down, over lower ones."""
 SHADOW = 0.12
 """Nothing taller than TALL stands within this on the camera's side of something lower, its shadow [m]."""
 
@@ -108,7 +108,7 @@ class PlacedObject:
 
     @property
     def points(self) -> FloatArray:
-        """(K, 3) points whose convex hull is that of the thing, base frame [m]."""
+        """(K, 3) points whose convex hull is that of the object, base frame [m]."""
         return self.asset.hull_points @ self.rotation.T + np.asarray(self.position_m)
 
     @property

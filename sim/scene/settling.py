@@ -1,6 +1,6 @@
-"""Things that fall and come to rest on the table, before there is a robot: the physics behind settled scenes.
+"""Objects that fall and come to rest on the table, before there is a robot: the physics behind settled scenes.
 
-The same things dropped in the same order come to rest in the same poses, to the last bit.
+The same objects dropped in the same order come to rest in the same poses, to the last bit.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from toolhand.sim.scene.table import add_table
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _FAST_S = 0.004
-"""Time step while things fall [s]: the greatest that a world may have (`toolhand.sim.world.TIMESTEPS_S`)."""
+"""Time step while objects fall [s]: the greatest that a world may have (`toolhand.sim.world.TIMESTEPS_S`)."""
 _EXACT_S = 0.002
 """Time step in which they come to rest in the end [s]: that of the robots that come along."""
 _FAST_ITERATIONS = 20
-"""Most iterations of the solver in a step while things fall [-]; 2 to 5 are usual."""
+"""Most iterations of the solver in a step while objects fall [-]; 2 to 5 are usual."""
 _FAST_TOLERANCE = 1e-5
-"""Where the solver stops while things fall [-]; MuJoCo's own is 1e-8."""
+"""Where the solver stops while objects fall [-]; MuJoCo's own is 1e-8."""
 _FAST_IMPRATIO, _EXACT_IMPRATIO = 5.0, 1000.0
-"""Stiffness of friction against that of the normal force, while things fall and in the end [-]: the one of the robots
+"""Stiffness of friction against that of the normal force, while objects fall and in the end [-]: the one of the robots
 that come along makes heaps tremble in the longer time step; with less in the end they creep when a robot's world
 begins."""
 _CALM = (0.1, 1e-4)
-"""Damping of a thing that comes to rest, linear [N s/m] and angular [N m s/rad]: what rolls freely, as a mug on its
+"""Damping of an object that comes to rest, linear [N s/m] and angular [N m s/rad]: what rolls freely, as a mug on its
 side, stops within seconds. What rests is not moved by it, and a fall over some centimetres is hardly slower."""
 _STILL = (0.001, 0.015)
-"""A thing is at rest below this speed [m/s] and spin [rad/s]: it moves by less than 1 mm in a second."""
+"""An object is at rest below this speed [m/s] and spin [rad/s]: it moves by less than 1 mm in a second."""
 _TREMBLING = (0.0003, 0.006)
 """What moves and turns by less than this meanwhile trembles in place [m], [rad]: 0.3 mm at 5 cm from the middle."""
 _ROUGHLY_STILL = (0.006, 0.1)
@@ -40,15 +40,15 @@ _ROUGHLY_STILL = (0.006, 0.1)
 _CHECK_S = 0.1
 """Time between two looks whether all are at rest [s]."""
 _WALL_M = 0.05
-"""Height of the walls [m]: they hold the lowest things together, and those above lie as steep as they would anyway."""
+"""Height of the walls [m]: they hold the lowest objects together, and those above lie as steep as they would anyway."""
 _SHORT_REST, _LONG_REST = 2, 8
-"""Looks on end in which a thing is still before it counts as at rest, while others fall and in the end [-]: what stands
-on an edge begins to fall slowly."""
+"""Looks on end in which an object is still before it counts as at rest, while others fall and in the end [-]: what
+stands on an edge begins to fall slowly."""
 _NUDGE = 0.3
 """Spin of a nudge [rad/s]: it tips over what stands on an edge, and lifts a side of what stands on a face by less than
 0.1 mm."""
 _AWAY_M = 50.0
-"""Where things wait that have not been dropped, apart from everything and from each other [m]."""
+"""Where objects wait that have not been dropped, apart from everything and from each other [m]."""
 _POSITION_DECIMALS, _QUATERNION_DECIMALS = 6, 8
 """Decimals of poses of settled scenes: micrometres, and less than a micrometre at 10 cm from the middle. A file gives
 them back to the last bit whatever they are; rounded they can be read."""
@@ -58,11 +58,11 @@ BodyPose = tuple[FloatArray, FloatArray]
 
 
 class Settling:
-    """Things, some of them waiting to be dropped, in a world of their own.
+    """Objects, some of them waiting to be dropped, in a world of their own.
 
     Args:
-        objects: The things; where they are placed says nothing yet.
-        fixed: Things that stand there from the beginning as they are placed, such as a bin.
+        objects: The objects; where they are placed says nothing yet.
+        fixed: Objects that stand there from the beginning as they are placed, such as a bin.
         walls: (centre x, centre y, half width) of walls that hold a heap together until `open`; None for no walls [m].
     """
 
@@ -96,27 +96,27 @@ class Settling:
 
     @property
     def dropped(self) -> BoolArray:
-        """(N,) which things are there, not waiting."""
+        """(N,) which objects are there, not waiting."""
         return ~self._out
 
     def put(self, index: int, pose: BodyPose) -> None:
-        """Let a thing go at a pose, at rest."""
+        """Let an object go at a pose, at rest."""
         address, dof = self._qpos[index], self._dof[index]
         self._data.qpos[address : address + 3], self._data.qpos[address + 3 : address + 7] = pose
         self._data.qvel[dof : dof + 6] = 0.0
         self._out[index] = False
 
     def take_away(self, index: int) -> None:
-        """Let a thing wait again."""
+        """Let an object wait again."""
         self._out[index] = True
 
     def pose(self, index: int) -> BodyPose:
-        """Where a thing is now."""
+        """Where an object is now."""
         address = self._qpos[index]
         return self._data.qpos[address : address + 3].copy(), self._data.qpos[address + 3 : address + 7].copy()
 
     def points(self, index: int) -> FloatArray:
-        """(K, 3) hull points of a thing where it is now, base frame [m]."""
+        """(K, 3) hull points of an object where it is now, base frame [m]."""
         position, quat = self.pose(index)
         matrix = np.zeros(9)
         mujoco.mju_quat2Mat(matrix, quat)
@@ -143,7 +143,7 @@ class Settling:
         self._keep_away()
 
     def nudge(self) -> None:
-        """Give every thing that is there a small spin, so that nothing is left balanced on an edge."""
+        """Give every object that is there a small spin, so that nothing is left balanced on an edge."""
         rng = np.random.default_rng(len(self.objects))
         for index in np.flatnonzero(self.dropped).tolist():
             spin = rng.normal(size=3)
@@ -151,14 +151,14 @@ class Settling:
             self._data.qvel[dof + 3 : dof + 6] = _NUDGE * spin / np.linalg.norm(spin)
 
     def rest(self, longest_s: float, exact: bool = False) -> BoolArray:
-        """Let things come to rest.
+        """Let objects come to rest.
 
         Args:
             longest_s: After this time it ends whether they rest or not [s].
             exact: Time step, solver and damping are those of a world with a robot.
 
         Returns:
-            (N,) which things are there and at rest; in the end also those that tremble without getting anywhere, as
+            (N,) which objects are there and at rest; in the end also those that tremble without getting anywhere, as
             what stands on a rounded face does.
         """
         model, (linear, angular) = self._model, (0.0, 0.0) if exact else _CALM
@@ -181,7 +181,7 @@ class Settling:
         return np.asarray((checks >= least) | (in_place & self.dropped & exact))
 
     def placed(self, index: int) -> PlacedObject:
-        """A thing as a scene has it, where it is now."""
+        """An object as a scene has it, where it is now."""
         position, quat = self.pose(index)
         w, x, y, z = np.round(quat / np.linalg.norm(quat), _QUATERNION_DECIMALS).tolist()
         rounded = triple(np.round(position, _POSITION_DECIMALS) + 0.0)
@@ -201,10 +201,10 @@ class Settling:
 
 
 def settled_alone(objects: Sequence[PlacedObject], tilts: Sequence[FloatArray]) -> list[BodyPose]:
-    """How each thing comes to rest by itself on the table, let go just above it.
+    """How each object comes to rest by itself on the table, let go just above it.
 
     Args:
-        objects: The things.
+        objects: The objects.
         tilts: Quaternion (4,) wxyz in which each is let go.
     """
     poses: list[BodyPose] = []

@@ -1,4 +1,4 @@
-"""Things that end each in a place of its own: one or a set, in any order or in a given one, some held in the end."""
+"""Objects that end each in a place of its own: one or a set, in any order or in a given one, some held in the end."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from toolhand.tool_nodes import workspace
 
 @dataclass(frozen=True)
 class Placing:
-    """One thing in a place.
+    """One object in a place.
 
     Attributes:
-        ids: Things of which any one, and only one, is to be moved there.
+        ids: Objects of which any one, and only one, is to be moved there.
         place: Its place.
     """
 
@@ -32,19 +32,19 @@ class Placing:
 
 @dataclass(frozen=True)
 class ArrangedTask:
-    """Things end in places, or in the gripper; nothing else is moved.
+    """Objects end in places, or in the gripper; nothing else is moved.
 
-    **Success**: `placed`, the share of the things that lie still where they should, let go; `held`: the gripper holds
+    **Success**: `placed`, the share of the objects that lie still where they should, let go; `held`: the gripper holds
     what it should and nothing else; `others`: nothing else was moved by `reference_moved_m` or toppled, and nothing
-    fell; `order`, where it counts: the things were first lifted in the order of the placings, then of what is held.
+    fell; `order`, where it counts: the objects were first lifted in the order of the placings, then of what is held.
 
     Attributes:
         text: Sentence of the operator.
         scene: Scene with the shapes; the positions are those of the history.
-        placings: Things with their places, in the order of a sequence.
-        held: Things of which any one is held in the end; with none the gripper is empty.
+        placings: Objects with their places, in the order of a sequence.
+        held: Objects of which any one is held in the end; with none the gripper is empty.
         ordered: Whether the order counts.
-        may_move: Further things that may be moved, such as one that is set aside while two others change places.
+        may_move: Further objects that may be moved, such as one that is set aside while two others change places.
         source: Origin of the goal.
     """
 
@@ -89,7 +89,7 @@ class ArrangedTask:
         )
 
     def _placed(self, history: History) -> tuple[list[str], list[str]]:
-        """(the thing that each placing was done with, what is wrong with those that were not done)."""
+        """(the object that each placing was done with, what is wrong with those that were not done)."""
         change = Change(history.scene, history.before.objects, history.after.objects, history.T_base_camera)
         chosen: list[str] = []
         faults: list[str] = []
@@ -122,12 +122,12 @@ def _fault(name: str, place: GoalPlace, change: Change, last: Sequence[Snapshot]
 
 
 def disturbances(history: History, allowed: set[str], moved_m: float = THRESHOLDS.reference_moved_m) -> list[str]:
-    """What happened to the things that were to stay, in one sentence each.
+    """What happened to the objects that were to stay, in one sentence each.
 
     Args:
         history: Simulator's record of the episode.
-        allowed: Ids of things that may be anywhere.
-        moved_m: Things have stayed that moved by less than this [m].
+        allowed: Ids of objects that may be anywhere.
+        moved_m: Objects have stayed that moved by less than this [m].
     """
     found = []
     for name, now in history.after.objects.items():
@@ -143,12 +143,12 @@ def disturbances(history: History, allowed: set[str], moved_m: float = THRESHOLD
 
 
 def swap_task(text: str, scene: Scene, first: str, second: str, now: Snapshot) -> ArrangedTask:
-    """Two things that change places, within EXCHANGED_M.
+    """Two objects that change places, within EXCHANGED_M.
 
     Args:
         text: Sentence of the operator.
         scene: Scene with the shapes.
-        first, second: Ids of the things.
+        first, second: Ids of the objects.
         now: Their states before.
     """
     placings = []
@@ -160,16 +160,16 @@ def swap_task(text: str, scene: Scene, first: str, second: str, now: Snapshot) -
 
 
 def stack_task(text: str, scene: Scene, top_to_bottom: Sequence[str]) -> ArrangedTask:
-    """A stack of things; the lowest one stays where it is."""
+    """A stack of objects; the lowest one stays where it is."""
     placings = tuple(Placing((above,), Related("on", (below,))) for above, below in pairwise(top_to_bottom))
     return ArrangedTask(text, scene, placings)
 
 
 @dataclass(frozen=True)
 class SortedTask:
-    """Things stand in groups: each is nearer to one of its own group than to any of another one.
+    """Objects stand in groups: each is nearer to one of its own group than to any of another one.
 
-    **Success**: `grouped`, the share of the things for which that is true, and `others` as of ArrangedTask.
+    **Success**: `grouped`, the share of the objects for which that is true, and `others` as of ArrangedTask.
 
     Attributes:
         text: Sentence of the operator.

@@ -1,4 +1,5 @@
-"""What is true of things on the table before the robot moves, from their positions alone; no parser has a say in it."""
+"""What is true of objects on the table before the robot moves, from their positions alone; no parser has a say in
+it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from toolhand.tool_nodes.geometry import look_at
 from toolhand.tool_nodes.types import FloatArray
 
 CLEAR_M = 0.10
-"""Two things distinguished by "left" or "far" differ by at least this much in that direction [m]."""
+"""Two objects distinguished by "left" or "far" differ by at least this much in that direction [m]."""
 
 _T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 _SIDE_OF: dict[Relation, Side] = {
@@ -38,7 +39,7 @@ _SIDE_OF: dict[Relation, Side] = {
 
 
 def furthest(candidates: Sequence[PlacedObject], side: Side) -> PlacedObject | None:
-    """The candidate clearly furthest to a side, on the table and in the camera's picture alike; None if in doubt."""
+    """The candidate clearly furthest to a side, on the table and in the camera's image alike; None if in doubt."""
     direction = np.asarray(SIDES[side])
     positions = np.array([placed.position_m for placed in candidates])
     along = positions[:, :2] @ direction
@@ -77,7 +78,7 @@ def free_spot(
     for placed in objects:
         if placed.id == moved.id:
             continue
-        # Further away a thing blocks none, and nothing is beside it.
+        # Further away an object blocks none, and nothing is beside it.
         near = (
             np.abs(grid - placed.position_m[:2]).max(axis=1) < placed.asset.outer_radius + radius + FREE_GAP[1] + 0.01
         )
@@ -112,7 +113,7 @@ def holds(
     references: Sequence[PlacedObject],
     thresholds: Thresholds | None = None,
 ) -> bool:
-    """True if a thing stands in a relation to others, all upright on the table; see `predicates.relation_holds`."""
+    """True if an object stands in a relation to others, all upright on the table; see `predicates.relation_holds`."""
     states = {
         placed.id: ObjectState(
             id=placed.id,

@@ -1,4 +1,4 @@
-"""Tasks about things of any object set in clutter, in words that need no product list: colours and sides."""
+"""Tasks about objects of any object set in clutter, in words that need no product list: colours and sides."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from toolhand.sim.tasks.tasks import GeneratedTask
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.names import stream_of
 
-_THING = "object"
-"""What a thing is called that has no name."""
+_OBJECT = "object"
+"""What an object is called that has no name."""
 _BESIDE: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind", "next_to")
-"""Where a thing is put: places on the table, which need nothing of another thing but its outline."""
+"""Where an object is put: places on the table, which need nothing of another object but its outline."""
 
 
 def _pick(rng: np.random.Generator, scene: Scene, visible: Collection[str]) -> PickTask | None:
@@ -32,14 +32,14 @@ def _pick(rng: np.random.Generator, scene: Scene, visible: Collection[str]) -> P
 
 
 def _relational_pick(rng: np.random.Generator, scene: Scene, visible: Collection[str]) -> PickTask | None:
-    things = [placed for placed in scene.objects if placed.asset.graspable]
-    if len(things) < 2 or len(things) < len(scene.objects):  # a bin is an object too, and furthest or not
+    objects = [placed for placed in scene.objects if placed.asset.graspable]
+    if len(objects) < 2 or len(objects) < len(scene.objects):  # a bin is an object too, and furthest or not
         return None
     for side in rng.permutation(list(SIDES)):
-        target = furthest(things, side)
+        target = furthest(objects, side)
         if target is not None and target.id in visible:
-            words = sentences.COMPARATIVES if len(things) == 2 else sentences.SUPERLATIVES
-            phrase = sentences.choose(rng, words[str(side)]).format(_THING)
+            words = sentences.COMPARATIVES if len(objects) == 2 else sentences.SUPERLATIVES
+            phrase = sentences.choose(rng, words[str(side)]).format(_OBJECT)
             text = sentences.choose(rng, sentences.PICK).format(target=phrase)
             return RelationalPickTask(text, scene, (target.id,))
     return None
@@ -59,7 +59,7 @@ def _pick_and_place(rng: np.random.Generator, scene: Scene, visible: Collection[
 
 
 def _called(rng: np.random.Generator, scene: Scene, visible: Collection[str]) -> Iterator[tuple[PlacedObject, str]]:
-    """Things that can be asked for, in random order, each with words that mean nothing else of the scene."""
+    """Objects that can be asked for, in random order, each with words that mean nothing else of the scene."""
     assets = [placed.asset for placed in scene.objects]
     for k in rng.permutation(len(scene.objects)):
         placed = scene.objects[k]
@@ -67,7 +67,7 @@ def _called(rng: np.random.Generator, scene: Scene, visible: Collection[str]) ->
             continue
         phrases: Sequence[str] = sentences.unique_descriptions(placed.asset, assets)
         if placed.item not in load_catalogue():
-            phrases = [phrase for phrase in phrases if phrase == f"{placed.asset.colour} {_THING}"]
+            phrases = [phrase for phrase in phrases if phrase == f"{placed.asset.colour} {_OBJECT}"]
         if phrases:
             yield placed, sentences.choose(rng, phrases)
 
@@ -88,7 +88,7 @@ def clutter_tasks(scene: Scene, seed: int, visible: Collection[str]) -> Iterator
     Args:
         scene: Scene on the table.
         seed: Decides what is asked, and the wording.
-        visible: Ids of the things that the scene camera sees well; only these are asked for.
+        visible: Ids of the objects that the scene camera sees well; only these are asked for.
     """
     for category, make in _MAKERS.items():
         task = make(np.random.default_rng([seed, stream_of(category)]), scene, visible)

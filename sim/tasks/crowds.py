@@ -1,4 +1,4 @@
-"""Crowded tables: catalogue things that stand closer together than fingers are thick, and what is asked of them."""
+"""Crowded tables: catalogue objects that stand closer together than fingers are thick, and what is asked of them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ GAPS_M = (0.0, 0.002, 0.005, 0.010, 0.020)
 """Edge to edge between neighbours of a crowd [m]."""
 
 PAIRINGS = ("other colour", "same colour", "same height", "same colour and height")
-"""What the first two things of a crowd have in common."""
+"""What the first two objects of a crowd have in common."""
 
 _TOUCHING_M = 2e-4
-"""Things that touch start this far apart, so that physics has nothing to push asunder [m]."""
+"""Objects that touch start this far apart, so that physics has nothing to push asunder [m]."""
 
 _LIKE_M = 0.008
 """Heights that differ less are the same to look at [m]."""
 
 _LONE = 3
-"""Things that stand alone beside the crowd."""
+"""Objects that stand alone beside the crowd."""
 
 _ATTEMPTS = 4000
 """Arrangements that are tried before a seed is given up; a round figure."""
 
 
 def crowd_gap(seed: int) -> float:
-    """Gap between the things of the crowd of a seed [m]; neighbouring seeds take turns through `GAPS_M`."""
+    """Gap between the objects of the crowd of a seed [m]; neighbouring seeds take turns through `GAPS_M`."""
     return GAPS_M[seed % len(GAPS_M)]
 
 
@@ -52,7 +52,7 @@ def crowd_pairing(seed: int) -> str:
 def crowded_scene(seed: int) -> Scene:
     """A scene whose first two objects stand `crowd_gap(seed)` apart, every third time with one more in the row.
 
-    Three more stand alone. Each name means one thing. The same seed gives the same scene.
+    Three more stand alone. Each name means one object. The same seed gives the same scene.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a seed below 0.
@@ -92,7 +92,7 @@ def crowded_tasks(seed: int) -> list[GeneratedTask]:
 
 
 def _described(rng: np.random.Generator, scene: Scene, placed: PlacedObject) -> str:
-    """Words that only one thing of a scene fits, other than its name where there are some."""
+    """Words that only one object of a scene fits, other than its name where there are some."""
     phrases = sentences.unique_descriptions(placed.asset, [other.asset for other in scene.objects])
     return sentences.choose(rng, phrases[1:] or phrases or [placed.item])
 
@@ -141,7 +141,7 @@ def _arranged(rng: np.random.Generator, gap_m: float, pairing: str, row: int) ->
 
 
 def _chosen(rng: np.random.Generator, pairing: str, row: int) -> list[ObjectAsset]:
-    """Items whose names mean one thing each: the crowd, its first two as the pairing says, then those alone."""
+    """Items whose names mean one object each: the crowd, its first two as the pairing says, then those alone."""
     items = [item for _, item in sorted(PRODUCTS.items())]
     graspable = [item for item in items if item.graspable]
     first = graspable[int(rng.integers(len(graspable)))]
@@ -175,7 +175,7 @@ def _placed(object_id: str, item: ObjectAsset, x: float, y: float, yaw: float) -
 def _beside(
     first: PlacedObject, object_id: str, item: ObjectAsset, along: float, yaw: float, gap_m: float
 ) -> PlacedObject:
-    """An item in a direction of another thing, exactly `gap_m` from it."""
+    """An item in a direction of another object, exactly `gap_m` from it."""
     outline = footprint(first)
     low, high = 0.0, first.asset.outer_radius + item.outer_radius + gap_m
     for _ in range(40):

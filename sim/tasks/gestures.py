@@ -1,4 +1,4 @@
-"""What the arm does beside putting things somewhere, and what leaves everything as it is."""
+"""What the arm does beside putting objects somewhere, and what leaves everything as it is."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ HAND_STILL_M = 0.02
 HAND_HOME_M = 0.03
 """A hand is parked within this of the parking position [m]."""
 OPEN_M = 0.06
-"""Jaws that are open are at least this far apart [m]; most things pass between them."""
+"""Jaws that are open are at least this far apart [m]; most objects pass between them."""
 CLOSED_M = 0.02
 """Jaws that are closed on nothing are at most this far apart [m]."""
 OVER_M = 0.03
-"""A hand is over a thing when it is at most this far beside its middle [m]."""
+"""A hand is over an object when it is at most this far beside its middle [m]."""
 HOVER_M = (0.0, 0.20)
 """And so far above its top [m]."""
 POINTING_S = 0.4
 """For so long on end, that somebody sees it [s]."""
 HANDED_S = 1.0
-"""A thing is held out for so long on end, that somebody can take it [s]."""
+"""An object is held out for so long on end, that somebody can take it [s]."""
 HANDED_UP_M = 0.05
 """And its lowest point so far above the table [m]."""
 A_LITTLE_M = (0.01, 0.20)
@@ -156,15 +156,15 @@ class ParkedTask:
 
 @dataclass(frozen=True)
 class PointTask:
-    """The hand shows a thing from above and touches nothing.
+    """The hand shows an object from above and touches nothing.
 
-    **Success**: `pointed`: for POINTING_S on end the hand was over the middle of one of the things, and over none
+    **Success**: `pointed`: for POINTING_S on end the hand was over the middle of one of the objects, and over none
     else; `untouched` as of UntouchedTask.
 
     Attributes:
         text: Sentence of the operator.
         scene: Scene with the shapes.
-        ids: Things of which any one counts.
+        ids: Objects of which any one counts.
         source: Origin of the goal.
     """
 
@@ -189,7 +189,7 @@ class PointTask:
 
     @staticmethod
     def _over(history: History, name: str) -> BoolArray:
-        """(T,) when the hand was over a thing, in its reach of heights."""
+        """(T,) when the hand was over an object, in its reach of heights."""
         hand = history.hand if history.hand is not None else np.empty((0, 3))
         view = Shapes(history.scene, history.before.objects, THRESHOLDS)
         above = hand[:, 2] - view.points(name)[:, 2].max()
@@ -199,7 +199,7 @@ class PointTask:
 
 @dataclass(frozen=True)
 class HandOverTask:
-    """A thing is held out towards the operator over the front of the table, for HANDED_S at least.
+    """An object is held out towards the operator over the front of the table, for HANDED_S at least.
 
     It may then be let go only there, to somebody who takes it; where nobody does it is still held in the end.
 
@@ -208,7 +208,7 @@ class HandOverTask:
     Attributes:
         text: Sentence of the operator.
         scene: Scene with the shapes.
-        ids: Things of which any one counts.
+        ids: Objects of which any one counts.
         source: Origin of the goal.
     """
 
@@ -245,14 +245,14 @@ class HandOverTask:
 
 @dataclass(frozen=True)
 class LiftedTask:
-    """A thing is held a little above the table, and nothing else is moved.
+    """An object is held a little above the table, and nothing else is moved.
 
     **Success**: `held` and `height`, within A_LITTLE_M.
 
     Attributes:
         text: Sentence of the operator.
         scene: Scene with the shapes.
-        ids: Things of which any one counts.
+        ids: Objects of which any one counts.
         source: Origin of the goal.
     """
 
@@ -284,7 +284,7 @@ class LiftedTask:
 
 
 def _in_hand(history: History, ids: tuple[str, ...]) -> tuple[frozenset[str], bool, list[str]]:
-    """What is held in the end; whether that is one of some things and nothing else; the reason where it is not."""
+    """What is held in the end; whether that is one of some objects and nothing else; the reason where it is not."""
     in_hand = held_ids(history.after)
     held = len(in_hand) == 1 and in_hand <= set(ids)
     return in_hand, held, [] if held else [f"the gripper holds {' and '.join(sorted(in_hand)) or 'nothing'}"]

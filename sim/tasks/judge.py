@@ -34,7 +34,7 @@ class JudgedWorld(Protocol):
 
     @property
     def data(self) -> mujoco.MjData:
-        """A state for pictures of what was logged."""
+        """A state for images of what was logged."""
 
     @property
     def log(self) -> list[tuple[float, FloatArray]]:
@@ -96,11 +96,11 @@ class Judge:
 
     Args:
         station: Station that the robot works at.
-        before: The things before the robot moved, where that is over: `before` of the judge that saw it; now where
+        before: The objects before the robot moved, where that is over: `before` of the judge that saw it; now where
             None.
 
     Attributes:
-        before: The things before the robot moved.
+        before: The objects before the robot moved.
     """
 
     def __init__(self, station: JudgedStation, before: Snapshot | None = None) -> None:
@@ -149,7 +149,7 @@ class Judge:
 
 
 def _between_the_jaws(world: JudgedWorld, states: FloatArray) -> FloatArray:
-    """(T, 3) where a held thing is taken to be, at logged states (T, nq), base frame [m]."""
+    """(T, 3) where a held object is taken to be, at logged states (T, nq), base frame [m]."""
     arm = [int(world.model.joint(name).qposadr[0]) for name in world.robot.arm_joints]
     return _hand(world.robot, states[:, arm])
 

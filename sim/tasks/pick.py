@@ -1,4 +1,4 @@
-"""Pick up one thing."""
+"""Pick up one object."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcr
 
 @dataclass(frozen=True)
 class PickTask:
-    """The operator names a thing, and the robot holds it up.
+    """The operator names an object, and the robot holds it up.
 
-    **Randomised**: the scene, the thing, and the words for it, which fit nothing else in the scene.
+    **Randomised**: the scene, the object, and the words for it, which fit nothing else in the scene.
 
     **Success**: `picked`. One of the targets, and nothing else, is at least `lift_m` up in the gripper from the end of
     the command for `hold_s`; see `predicates.THRESHOLDS`.
@@ -28,7 +28,7 @@ class PickTask:
     Attributes:
         text: Sentence of the operator.
         scene: The table before.
-        target_ids: The things to pick; any one of them counts.
+        target_ids: The objects to pick; any one of them counts.
         source: Origin of the goal.
     """
 

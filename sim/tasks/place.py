@@ -1,4 +1,4 @@
-"""Pick up one thing and put it somewhere."""
+"""Pick up one object and put it somewhere."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcr
 from toolhand.tool_nodes.language.relations import RELATION_WORDS
 
 _TOPS = ("red box", "tea box", "sugar box")
-"""What small things are put on."""
+"""What small objects are put on."""
 _SMALL = ("cinnamon", "basil", "salt", "toy block", "tuna can")
 """What is put on them."""
 _MOVED_RADIUS = 0.058
-"""Things with a wider footprint are not moved [m]."""
+"""Objects with a wider footprint are not moved [m]."""
 
 
 @dataclass(frozen=True)
 class PlaceTask:
-    """The operator names a thing and a place for it: in, on, beside, between or anywhere on the table.
+    """The operator names an object and a place for it: in, on, beside, between or anywhere on the table.
 
-    **Randomised**: the scene, the thing, the relation and its references, and the words for them, which fit nothing
+    **Randomised**: the scene, the object, the relation and its references, and the words for them, which fit nothing
     else. The relation does not hold before, and there is a reachable spot where it would.
 
     **Success**: `picked` and `placed`. One of the targets, and nothing else, was lifted for `hold_s` at some time; then
@@ -39,7 +39,7 @@ class PlaceTask:
     Attributes:
         text: Sentence of the operator.
         scene: The table before.
-        target_ids: The things to pick; any one of them counts.
+        target_ids: The objects to pick; any one of them counts.
         relation: Where to place it.
         reference_ids: In relation to what.
         source: Origin of the goal.

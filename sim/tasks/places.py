@@ -1,6 +1,6 @@
-"""Places that are more than one relation to one thing, each with its own judgement by true poses; no parser has a say.
+"""Places that are more than one relation to one object, each with its own judgement by true poses; no parser has a say.
 
-A place judges where a thing came to stand. What was there before counts for places that are said from it: a nudge,
+A place judges where an object came to stand. What was there before counts for places that are said from it: a nudge,
 closer, further away.
 """
 
@@ -32,30 +32,30 @@ Person = Literal["operator", "robot"]
 """The operator stands where the scene camera does, the robot at the origin of the base frame."""
 
 BACK_M = 0.01
-"""A thing is back where it was within this [m]."""
+"""An object is back where it was within this [m]."""
 EXCHANGED_M = 0.04
-"""A thing stands where another one stood within this [m]: less than half a product's width."""
+"""An object stands where another one stood within this [m]: less than half a product's width."""
 CLOSER_M = 0.02
 """Closer or further away is by at least this much [m]: less is not seen as a change."""
 MEASURED_M = 0.02
 """A measure is kept within this, or within MEASURED_SHARE of it where that is more [m]."""
 MEASURED_SHARE = 0.2
-"""See MEASURED_M [-]; people who put things "20 cm" apart by eye err by so much."""
+"""See MEASURED_M [-]; people who put objects "20 cm" apart by eye err by so much."""
 A_BIT_M = (0.015, 0.15)
 """Least and greatest way of "a bit" [m]."""
 FARTHEST_M = 0.08
 """As far as possible falls short of the farthest free spot by no more than this [m]: a product's width."""
 LOOSELY_M = 0.30
-"""Things that a place of two relations speaks of are at most this far, edge to edge [m]."""
+"""Objects that a place of two relations speaks of are at most this far, edge to edge [m]."""
 LINE_M = 0.05
-"""A thing is in line with two others where its middle is this close to the line through theirs [m]."""
+"""An object is in line with two others where its middle is this close to the line through theirs [m]."""
 _ELSEWHERE_M = 0.05
 """What was moved somewhere else is at least this far from where it was [m]."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """The things at two times.
+    """The objects at two times.
 
     Attributes:
         scene: Scene with their shapes.
@@ -86,14 +86,14 @@ class Change:
 
 
 class GoalPlace(Protocol):
-    """Where a thing is to be."""
+    """Where an object is to be."""
 
     @property
     def words(self) -> str:
         """The place in a few words of the scene's ids, for goals and reports."""
 
     def fault(self, moved: str, change: Change) -> str | None:
-        """Why a thing is not there, in one sentence; None where it is."""
+        """Why an object is not there, in one sentence; None where it is."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class InRegion:
 
 @dataclass(frozen=True)
 class InPart:
-    """Inside a container, in its part on one side: the middle of the thing is beyond the container's middle."""
+    """Inside a container, in its part on one side: the middle of the object is beyond the container's middle."""
 
     container: str
     side: Direction
@@ -157,7 +157,7 @@ class InPart:
 
 @dataclass(frozen=True)
 class Related:
-    """In a relation to other things, see `predicates.relation_holds`."""
+    """In a relation to other objects, see `predicates.relation_holds`."""
 
     relation: Relation
     references: tuple[str, ...]
@@ -174,7 +174,7 @@ class Related:
 
 @dataclass(frozen=True)
 class NotRelated:
-    """On the table, and in no such relation to a thing."""
+    """On the table, and in no such relation to an object."""
 
     relation: Relation
     references: tuple[str, ...]
@@ -194,7 +194,7 @@ class NotRelated:
 
 @dataclass(frozen=True)
 class Towards:
-    """On one side of a thing, its middle there by the margin and its edge at most LOOSELY_M off."""
+    """On one side of an object, its middle there by the margin and its edge at most LOOSELY_M off."""
 
     direction: Direction
     reference: str
@@ -234,7 +234,7 @@ class AllOf:
 
 @dataclass(frozen=True)
 class AtDistance:
-    """So far to one side of a thing, from edge to edge.
+    """So far to one side of an object, from edge to edge.
 
     Attributes:
         metres: Wanted gap [m].
@@ -300,10 +300,10 @@ class Nudged:
 
 @dataclass(frozen=True)
 class Closer:
-    """Closer to a thing or a person than it was; or further away."""
+    """Closer to an object or a person than it was; or further away."""
 
     to: str
-    """Id of a thing, or a Person."""
+    """Id of an object, or a Person."""
     away: bool = False
 
     @property
@@ -330,7 +330,7 @@ class Closer:
 
 @dataclass(frozen=True)
 class Farthest:
-    """As far from a thing as the free table within reach allows."""
+    """As far from an object as the free table within reach allows."""
 
     reference: str
 
@@ -355,7 +355,7 @@ class Farthest:
 
 @dataclass(frozen=True)
 class InLine:
-    """On the straight line through the middles of two things, apart from both."""
+    """On the straight line through the middles of two objects, apart from both."""
 
     references: tuple[str, str]
 
@@ -379,7 +379,7 @@ class AtSpot:
     """At a point of the table or of what stands there, as high as it was to stand.
 
     Attributes:
-        position_m: Body origin (x, y, z) of the thing there, base frame [m].
+        position_m: Body origin (x, y, z) of the object there, base frame [m].
         tolerance_m: On the table and upwards [m].
     """
 
@@ -418,12 +418,12 @@ class Upright:
 
 
 def free_spots(moved: str, others: Sequence[str], change: Change, spare_m: float = 0.0) -> FloatArray:
-    """Points (N, 2) of the table within reach on which a thing, at any yaw, stands apart from others [m].
+    """Points (N, 2) of the table within reach on which an object, at any yaw, stands apart from others [m].
 
     Args:
-        moved: Id of the thing.
+        moved: Id of the object.
         others: Ids of the others.
-        change: The things, as they are at the later time.
+        change: The objects, as they are at the later time.
         spare_m: More room than the least clearance [m].
     """
     grid, radius = reachable_grid(0.02), change.scene.find(moved).asset.outer_radius

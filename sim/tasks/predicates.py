@@ -1,4 +1,4 @@
-"""Truth: whether the right thing was picked, and whether it was placed where it should be.
+"""Truth: whether the right object was picked, and whether it was placed where it should be.
 
 Directions are those of the scene camera: "right" is the camera's x axis and "behind" its viewing direction, both laid
 flat on the table. Everything is judged from true states, which the robot never sees.
@@ -38,11 +38,11 @@ class Thresholds:
         still_speed: Still is slower than this [m/s].
         still_spin: Still turns slower than this [rad/s].
         margin_m: A relation of direction is true by at least this much [m].
-        gap_m: Things beside each other are at most this far apart, edge to edge [m].
+        gap_m: Objects beside each other are at most this far apart, edge to edge [m].
         reference_moved_m: A reference object has moved by less than this [m].
         tilt_rad: An object whose up axis is within this of the vertical stands; one that stood and tilts by this much
             has toppled [rad].
-        support_m: Height difference up to which one thing stands on another, or on the table [m].
+        support_m: Height difference up to which one object stands on another, or on the table [m].
         clock_s: Slack on durations for sampled time [s].
     """
 
@@ -63,7 +63,7 @@ THRESHOLDS = Thresholds()
 
 
 PlaceFault = Literal["held", "moving", "misplaced", "others moved"]
-"""What can be wrong with a place: with the thing that was placed, and last with the others."""
+"""What can be wrong with a place: with the object that was placed, and last with the others."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def judge_pick(
 ) -> bool:
     """True if one target, and nothing else, is up in the gripper throughout the hold.
 
-    What is up has left the table: a long thing that lay, and was only raised at one end, is not.
+    What is up has left the table: a long object that lay, and was only raised at one end, is not.
 
     Args:
         before: The scene before the robot moved.
@@ -246,7 +246,7 @@ def camera_directions(T_base_camera: FloatArray) -> tuple[FloatArray, FloatArray
     """(right, away): unit vectors (2,) on the table, the camera's x axis and its viewing direction laid flat."""
     right, forward = T_base_camera[:2, 0], T_base_camera[:2, 2]
     if np.linalg.norm(forward) < 1e-6:
-        # Seen straight from above, further away is up in the picture.
+        # Seen straight from above, further away is up in the image.
         forward = -T_base_camera[:2, 1]
     return right / np.linalg.norm(right), forward / np.linalg.norm(forward)
 
@@ -257,7 +257,7 @@ def _direction(relation: Relation, T_base_camera: FloatArray) -> FloatArray:
 
 
 class Shapes:
-    """The things' shapes at their true poses, and the faults that can be read off them.
+    """The objects' shapes at their true poses, and the faults that can be read off them.
 
     Args:
         scene: Scene with the shapes.
@@ -284,12 +284,12 @@ class Shapes:
         return self.objects[name].position_m[:2]
 
     def fault_on_table(self, moved: str) -> str | None:
-        """Why a thing does not stand on the table; None where it does."""
+        """Why an object does not stand on the table; None where it does."""
         height = self.points(moved)[:, 2].min() - workspace.TABLE_Z
         return None if height <= self.thresholds.support_m else f"{moved} does not stand on the table."
 
     def fault_apart(self, moved: str, references: Sequence[str]) -> str | None:
-        """Why a thing is not apart from others; None where it is."""
+        """Why an object is not apart from others; None where it is."""
         outline = self.outline(moved)
         for name in references:
             if gap(outline, self.outline(name)) <= 0 or name in self.objects[moved].touching:
@@ -297,7 +297,7 @@ class Shapes:
         return None
 
     def fault_near(self, moved: str, references: Sequence[str]) -> str | None:
-        """Why a thing is not near others; None where it is."""
+        """Why an object is not near others; None where it is."""
         outline = self.outline(moved)
         nearest = min(gap(outline, self.outline(name)) for name in references)
         if nearest <= self.thresholds.gap_m:
@@ -307,7 +307,7 @@ class Shapes:
     def fault_direction(
         self, moved: str, references: Sequence[str], direction: FloatArray, relation: Relation
     ) -> str | None:
-        """Why a thing is not in a direction (2,) of others; None where it is."""
+        """Why an object is not in a direction (2,) of others; None where it is."""
         centres = np.stack([self.centre(name) for name in references])
         offset = self.centre(moved) - centres.mean(axis=0)
         along = float(offset @ direction)
@@ -318,7 +318,7 @@ class Shapes:
         return f"{moved} is not {relation.replace('_', ' ')} {' and '.join(references)}."
 
     def fault_between(self, moved: str, references: Sequence[str]) -> str | None:
-        """Why a thing is not between two others; None where it is."""
+        """Why an object is not between two others; None where it is."""
         a, b = (self.centre(name) for name in references)
         length = float(np.linalg.norm(b - a))
         axis = (b - a) / max(length, 1e-9)
@@ -330,10 +330,10 @@ class Shapes:
         return f"{moved} is not between {references[0]} and {references[1]}."
 
     def fault_in(self, moved: str, container: str) -> str | None:
-        """Why a thing is not in a container; None where it is. Raises ToolError INVALID_ARGUMENT for no container."""
+        """Why an object is not in a container; None where it is. Raises ToolError INVALID_ARGUMENT for no container."""
         asset = self.scene.find(container).asset
         inside = asset.cavity
-        if inside is None or not asset.takes_things:
+        if inside is None or not asset.takes_objects:
             raise invalid(f"Nothing can be put in {container}, it is no container.")
         margin = self.thresholds.margin_m
         centre, lowest = self._in_frame_of(container, moved)
@@ -349,7 +349,7 @@ class Shapes:
         return None
 
     def fault_on(self, moved: str, reference: str) -> str | None:
-        """Why a thing does not stand on another; None where it does."""
+        """Why an object does not stand on another; None where it does."""
         touching = self.objects[moved].touching
         if reference not in touching or "table" in touching:
             return f"{moved} does not rest on {reference}."
@@ -389,7 +389,7 @@ def _inside(opening: Cavity, xy: FloatArray, margin: float) -> bool:
 
 
 def lifted_ids(before: Snapshot, now: Snapshot, thresholds: Thresholds = THRESHOLDS) -> frozenset[str]:
-    """Things that are higher than before, by `lift_m`."""
+    """Objects that are higher than before, by `lift_m`."""
     return frozenset(
         name
         for name, state in now.objects.items()
@@ -398,13 +398,13 @@ def lifted_ids(before: Snapshot, now: Snapshot, thresholds: Thresholds = THRESHO
 
 
 def still(state: ObjectState, thresholds: Thresholds = THRESHOLDS) -> bool:
-    """True if a thing lies still."""
+    """True if an object lies still."""
     speed, spin = (float(np.linalg.norm(part)) for part in (state.velocity[:3], state.velocity[3:]))
     return speed < thresholds.still_speed and spin < thresholds.still_spin
 
 
 STANDING = ObjectState("", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))
-"""A thing at the origin that is not turned [m, quaternion wxyz]."""
+"""An object at the origin that is not turned [m, quaternion wxyz]."""
 
 
 def tilt(before: ObjectState, after: ObjectState) -> float:

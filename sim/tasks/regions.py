@@ -28,11 +28,11 @@ TableRegion = Literal[
     "front edge",
     "back edge",
 ]
-"""Front is towards the camera, left is the left of its picture."""
+"""Front is towards the camera, left is the left of its image."""
 TABLE_REGIONS: tuple[TableRegion, ...] = get_args(TableRegion)
 
 TOLERANCE_M = 0.05
-"""A thing whose middle is this far outside of a region still counts as in it [m]: half the width of a product, so
+"""An object whose middle is this far outside of a region still counts as in it [m]: half the width of a product, so
 that a part of it is inside."""
 
 _FAR = 1.0
@@ -45,7 +45,7 @@ class TablePart:
 
     Attributes:
         x: Least and greatest x, away from the robot and towards the camera [m].
-        y: Least and greatest y, to the right in the camera's picture [m].
+        y: Least and greatest y, to the right in the camera's image [m].
     """
 
     x: tuple[float, float] = (-_FAR, _FAR)
@@ -81,8 +81,8 @@ PARTS: dict[TableRegion, TablePart] = {
     "front edge": TablePart(x=(0.65, _FAR)),
     "back edge": TablePart(x=(-_FAR, 0.31)),
 }
-"""The middle is a square of 0.2 m about (0.51, 0), where the table's and the picture's middle are. An edge is the outer
-0.1 m of what the camera shows, at front and back as far out as the arm puts things down."""
+"""The middle is a square of 0.2 m about (0.51, 0), where the table's and the image's middle are. An edge is the outer
+0.1 m of what the camera shows, at front and back as far out as the arm puts objects down."""
 
 
 def outside_m(region: TableRegion, xy: FloatArray) -> float:
@@ -91,5 +91,5 @@ def outside_m(region: TableRegion, xy: FloatArray) -> float:
 
 
 def in_region(region: TableRegion, xy: FloatArray) -> bool:
-    """True if a thing with its middle at a point (2,) counts as in a region."""
+    """True if an object with its middle at a point (2,) counts as in a region."""
     return outside_m(region, xy) <= TOLERANCE_M

@@ -1,4 +1,4 @@
-"""Pick up one of several things that are alike, distinguished from the others by where it stands."""
+"""Pick up one of several objects that are alike, distinguished from the others by where it stands."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _FAR_M = 0.40
 class RelationalPickTask(PickTask):
     """The operator says which one by a side ("the left can") or by what it stands beside ("the can behind the bowl").
 
-    **Randomised**: the scene, in which two things at least are alike, the thing, and the words for its place. Which one
-    is meant is clear on the table and in the camera's picture.
+    **Randomised**: the scene, in which two objects at least are alike, the object, and the words for its place. Which
+    one is meant is clear on the table and in the camera's image.
 
     **Success**: as of `PickTask`.
     """
@@ -55,7 +55,7 @@ def relational_options(
 
     Args:
         scene: Scene on the table.
-        beside: The things that "left of" and "next to" may be said of; all of them where None, which takes long.
+        beside: The objects that "left of" and "next to" may be said of; all of them where None, which takes long.
     """
     phrases = {phrase for placed in scene.objects for phrase in (placed.asset.name, placed.asset.kind)}
     for phrase in sorted(phrases):

@@ -87,7 +87,7 @@ _NOUNS = (
     "spice",
     "toy",
 )
-"""Categories that name a thing, as in "the condiment"."""
+"""Categories that name an object, as in "the condiment"."""
 
 
 def descriptions(item: Description) -> list[str]:
@@ -123,13 +123,13 @@ class Recipe:
 
     Attributes:
         text: The sentence.
-        targets: One of these names is the thing to pick.
+        targets: One of these names is the object to pick.
         copies: How many of the target there are; the one furthest to `side` is meant.
         side: Which of the copies, None if there is one.
         relation: Place relation, see Task.
         references: Lists of names; one of each is there as a reference.
         also: Lists of names; one of each is there to be confused with.
-        forbids: Things that must not be there because the sentence could mean them.
+        forbids: Objects that must not be there because the sentence could mean them.
     """
 
     text: str

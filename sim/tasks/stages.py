@@ -2,7 +2,7 @@
 
 | stage | reached when |
 |---|---|
-| `hand_at_target` | the point between the jaws comes within HAND_AT_M of the thing, or the jaws touch it |
+| `hand_at_target` | the point between the jaws comes within HAND_AT_M of the object, or the jaws touch it |
 | `jaws_touch_target` | any link of the gripper touches it |
 | `held` | the jaws touch it for HELD_S on end while nothing below carries it, or while it is up |
 | `lifted` | it is `lift_m` up while the jaws touch it |
@@ -11,7 +11,7 @@
 | `let_go` | after that, or where it stands as asked, neither jaws nor arm touch it any more |
 | `at_rest` | in the end it lies still |
 | `relation_true` | in the end it stands as asked, upright and on the table |
-| `nothing_else_moved` | the judge of the task finds nothing wrong with the other things |
+| `nothing_else_moved` | the judge of the task finds nothing wrong with the other objects |
 
 A pick has the first five and the last. Of the others its judge asks that none is up in the end; that of a place, that
 none was lifted, none fell or toppled, and no reference was pushed. `carried`, `at_rest`, `relation_true` and
@@ -39,16 +39,16 @@ from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 HAND_AT_M = 0.02
-"""The hand is at a thing when the point between its jaws is at most this far from the box around it [m]: a jaw's width,
-so that closing there would touch it."""
+"""The hand is at an object when the point between its jaws is at most this far from the box around it [m]: a jaw's
+width, so that closing there would touch it."""
 
 HELD_S = 0.2
 """Jaws hold what they touch for this long while nothing else carries it [s]: what is knocked over or bounces is in the
 air for less."""
 
 LOOK_AGAIN_M = 0.03
-"""Whether a thing is above its place is asked again when it has gone this far, and where it was held last [m]; places
-beside things are five times as wide. Not smaller, for speed."""
+"""Whether an object is above its place is asked again when it has gone this far, and where it was held last [m]; places
+beside objects are five times as wide. Not smaller, for speed."""
 
 Stages = Mapping[str, Stage]
 """By name, in the order of the table above."""
@@ -70,7 +70,7 @@ def place_stages(
     """How far a pick and place came, of the target that came furthest; empty where none of them is on the table.
 
     Args:
-        history: Simulator's record of the episode, with the placed thing lying still in the last hold.
+        history: Simulator's record of the episode, with the placed object lying still in the last hold.
         target_ids: Any one of them counts.
         relation: Where it should be placed.
         reference_ids: In relation to what.
@@ -128,7 +128,7 @@ def _place_stages(history: History, name: str, relation: PlaceRelation, referenc
 
 
 class _Watched:
-    """One thing through an episode: before it, which is moment 0, and in each logged state."""
+    """One object through an episode: before it, which is moment 0, and in each logged state."""
 
     def __init__(self, history: History, name: str) -> None:
         self._history = history
@@ -169,7 +169,7 @@ class _Watched:
         return Stage(True, 0.0) if self._name in held_ids(self._history.before) else Stage(False)
 
     def _hand_near(self, hand: FloatArray) -> BoolArray:
-        """(T+1,) where the point between the jaws is near the box around the thing."""
+        """(T+1,) where the point between the jaws is near the box around the object."""
         half = np.asarray(self._history.scene.find(self._name).asset.size_m) / 2
         near = [False]
         for point, pose in zip(hand, self._poses[1:], strict=True):
@@ -275,7 +275,7 @@ class _Watched:
 
 
 def let_down(scene: Scene, state: ObjectState, reference: ObjectState, relation: PlaceRelation) -> ObjectState:
-    """A thing straight below where it is, on what it is to stand on, touching that alone."""
+    """An object straight below where it is, on what it is to stand on, touching that alone."""
     support, height = "table", workspace.TABLE_Z
     if relation in ("in", "on"):
         support, asset = reference.id, scene.find(reference.id).asset
@@ -290,7 +290,7 @@ def let_down(scene: Scene, state: ObjectState, reference: ObjectState, relation:
 
 
 def _points(asset: ObjectAsset, state: ObjectState) -> FloatArray:
-    """(K, 3) hull points of a thing where it is, base frame [m]."""
+    """(K, 3) hull points of an object where it is, base frame [m]."""
     return asset.hull_points @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
 
 
@@ -300,7 +300,7 @@ def _contacts_of(snapshot: Snapshot) -> Contacts:
 
 
 def _carried_by_table(contacts: Contacts, name: str) -> bool:
-    """True if the table bears a thing, at once or over other things."""
+    """True if the table bears an object, at once or over other objects."""
     seen, waiting = {name, "gripper", "arm"}, [name]
     while waiting:
         for other in touching(contacts, waiting.pop()) - seen:

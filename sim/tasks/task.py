@@ -53,12 +53,12 @@ class Score:
     Attributes:
         terms: Named, each in 0..1; a bool where there is nothing in between. The trainer weighs them.
         success: Everything that was asked for is true.
-        reasons: One sentence for each thing that is not as it should be.
+        reasons: One sentence for each object that is not as it should be.
         stages: How far it came, see `toolhand.sim.tasks.stages`; empty where the task has none. No part of a
             comparison: it is the way, not what came of it.
-        picked_up: Ids of the things that the hand lifted off the table at some time; empty where the task asks for no
+        picked_up: Ids of the objects that the hand lifted off the table at some time; empty where the task asks for no
             deed.
-        meant: Ids of the things that could be picked, any one of them; empty where the task asks for no deed.
+        meant: Ids of the objects that could be picked, any one of them; empty where the task asks for no deed.
 
     Raises:
         ToolError: INTERNAL for a term outside of 0..1: such an episode has no score.
@@ -72,7 +72,7 @@ class Score:
     meant: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def wrong_things(self) -> tuple[str, ...]:
+    def wrong_objects(self) -> tuple[str, ...]:
         """What was picked up and not meant."""
         return tuple(name for name in self.picked_up if name not in self.meant)
 
@@ -94,11 +94,11 @@ class History:
     Attributes:
         scene: Scene at the start, with its shapes.
         T_base_camera: (4, 4) true pose of the scene camera: left and behind are as it sees them.
-        before: The things before the robot moved.
+        before: The objects before the robot moved.
         times: (T,) simulated time of each logged state, from the start to the end of the holds [s].
-        poses: Pose of each thing at those times, (T, 7): position in the base frame [m] and quaternion wxyz.
+        poses: Pose of each object at those times, (T, 7): position in the base frame [m] and quaternion wxyz.
         holds: For each of the task's `holds_s` the states while nothing was done any more, first and last included.
-        after: The things at the very end.
+        after: The objects at the very end.
         hand: (T, 3) point between the jaws at those times, base frame [m]; None where it is not known.
         contacts: Contacts at those times; None where they are not known.
         opening_m: How far the jaws are open at the end [m]; None where it is not known.
@@ -119,16 +119,16 @@ class History:
 
     @property
     def lifted(self) -> frozenset[str]:
-        """Things that were at least the threshold up for the whole hold time at some point."""
+        """Objects that were at least the threshold up for the whole hold time at some point."""
         return frozenset(name for name in self.poses if run_end(self.up(name), THRESHOLDS.hold_s) is not None)
 
     @property
     def picked_up(self) -> frozenset[str]:
-        """Things that were at least the threshold up for PICKED_UP_S at some point, also where they slipped then."""
+        """Objects that were at least the threshold up for PICKED_UP_S at some point, also where they slipped then."""
         return frozenset(name for name in self.poses if run_end(self.up(name), PICKED_UP_S) is not None)
 
     def up(self, name: str) -> BoolArray:
-        """(T,) where a thing was at least the threshold up."""
+        """(T,) where an object was at least the threshold up."""
         return self.poses[name][:, 2] - self.before.objects[name].position_m[2] >= THRESHOLDS.lift_m
 
 
@@ -157,7 +157,7 @@ class Transcript(Protocol):
 
 
 class Task(Protocol):
-    """One thing to do, and how it is judged."""
+    """One object to do, and how it is judged."""
 
     @property
     def text(self) -> str:

@@ -97,7 +97,7 @@ def _most(model: mujoco.MjModel, joint: int) -> float:
 
 
 def start_positions(model: mujoco.MjModel, robot: RobotModel, coupled: dict[int, Mimic]) -> FloatArray:
-    """(nq,) generalised positions with the arm parked, the jaws open and the things where the scene has them."""
+    """(nq,) generalised positions with the arm parked, the jaws open and the objects where the scene has them."""
     qpos = np.array(model.qpos0)
     for name, value in zip(robot.arm_joints, robot.park, strict=True):
         qpos[model.joint(name).qposadr[0]] = value
@@ -152,7 +152,7 @@ def is_collider(model: mujoco.MjModel, geom: int) -> bool:
 def friction(model: mujoco.MjModel, geom: int) -> tuple[float, Combine]:
     """(friction [-], how it is combined with another one), which give what MuJoCo's priorities give.
 
-    Things without a friction of their own take the greater of two; pads and the table leave it to what touches them;
+    Objects without a friction of their own take the greater of two; pads and the table leave it to what touches them;
     what has a friction of its own keeps it, be it less or more than a pad's.
     """
     own, priority = float(model.geom_friction[geom, 0]), int(model.geom_priority[geom])

@@ -1,4 +1,4 @@
-"""Where things are on an exported USD stage; simulators name entities by these paths."""
+"""Where objects are on an exported USD stage; simulators name entities by these paths."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ROBOT = f"{WORLD}/Robot"
 JOINTS = f"{ROBOT}/Joints"
 """Scope of the robot's joints."""
 OBJECTS = f"{WORLD}/Objects"
-"""Scope of the things of a scene: entities of Isaac Sim have the paths below it."""
-THING = "/Thing"
-"""Default prim of a file with one thing."""
+"""Scope of the objects of a scene: entities of Isaac Sim have the paths below it."""
+OBJECT = "/Thing"
+"""Default prim of a file with one object."""
 MATERIALS = f"{WORLD}/PhysicsMaterials"
 """Scope of the friction of colliders."""
 
@@ -43,5 +43,5 @@ def prim_names(texts: Iterable[str]) -> dict[str, str]:
 
 
 def object_paths(ids: Iterable[str]) -> dict[str, str]:
-    """Prim path of each thing of a scene, by its id."""
+    """Prim path of each object of a scene, by its id."""
     return {object_id: f"{OBJECTS}/{name}" for object_id, name in prim_names(ids).items()}

@@ -1,6 +1,6 @@
 """A scene and the robot as USD (extra `usd`).
 
-The stage is UsdPhysics as Isaac Sim and Newton read it: links and things are rigid bodies side by side, with joints
+The stage is UsdPhysics as Isaac Sim and Newton read it: links and objects are rigid bodies side by side, with joints
 between them; what UsdPhysics has no word for (coupled joints, armature, links without weight) stands in the attributes
 of PhysX and Newton. Angles are degrees there, and gains of revolute joints are per degree.
 """
@@ -40,7 +40,7 @@ def usd_text(scene: Scene, robot: RobotModel | None = None) -> str:
     """A scene with the parked robot as the text of a .usda file; the same bytes for the same scene.
 
     Args:
-        scene: Scene on the table, with things of any object set.
+        scene: Scene on the table, with objects of any object set.
         robot: Which robot; the default one where None.
 
     Raises:
@@ -50,8 +50,9 @@ def usd_text(scene: Scene, robot: RobotModel | None = None) -> str:
     return _Exporter(scene, robot or load_robot()).text()
 
 
-def thing_text(placed: PlacedObject) -> str:
-    """One thing as the text of a .usda file, for a simulator that spawns it: `/Thing`, its body frame at the origin.
+def object_text(placed: PlacedObject) -> str:
+    """One object as the text of a .usda file, for a simulator that spawns it: `/SegmentedObject`, its body frame at the
+    origin.
 
     What it is stands in the prim's custom data, too: `item`, `grip` and `weight` as a scene file has them.
 
@@ -59,7 +60,7 @@ def thing_text(placed: PlacedObject) -> str:
         ToolError: UNAVAILABLE without the extra `usd`.
     """
     alone = Scene(0, (placed,), (0.0, 0.0, 1.0), (0.0,) * 3, (0.0,) * 3, (0.5,) * 3, placed.id)
-    return _Exporter(alone, load_robot()).thing_text(placed)
+    return _Exporter(alone, load_robot()).object_text(placed)
 
 
 class _Exporter:
@@ -93,17 +94,17 @@ class _Exporter:
         text: str = self._stage.GetRootLayer().ExportToString()
         return text
 
-    def thing_text(self, placed: PlacedObject) -> str:
-        """A stage with one thing of the scene alone."""
+    def object_text(self, placed: PlacedObject) -> str:
+        """A stage with one object of the scene alone."""
         self._begin()
         body = self._model.body(placed.id).id
-        self._materials_at = f"{prims.THING}/PhysicsMaterials"
-        prim = self._add_rigid_body(prims.THING, body, np.eye(4))
+        self._materials_at = f"{prims.OBJECT}/PhysicsMaterials"
+        prim = self._add_rigid_body(prims.OBJECT, body, np.eye(4))
         self._stage.SetDefaultPrim(prim)
         for name in ("item", "grip", "weight"):
             prim.SetCustomDataByKey(name, getattr(placed, name))
         self._pxr.UsdGeom.Scope.Define(self._stage, self._materials_at)
-        self._add_geoms(prims.THING, body)
+        self._add_geoms(prims.OBJECT, body)
         text: str = self._stage.GetRootLayer().ExportToString()
         return text
 
@@ -358,7 +359,7 @@ class _Exporter:
         for relation in (f"{name}:referenceJoint", "newton:mimicJoint"):
             prim.CreateRelationship(relation, False).SetTargets([paths[mimic.reference]])
 
-    # -- small things ------------------------------------------------------------------------------
+    # -- small objects ------------------------------------------------------------------------------
 
     def _pose(self, body: int) -> FloatArray:
         return pose(self._data.xmat[body].reshape(3, 3), self._data.xpos[body])

@@ -42,7 +42,7 @@ def test_the_answer_is_the_rest_of_the_turn() -> None:
     assert (turn.thought, turn.calls, turn.answer) == ("end", (), "OBJECT_NOT_FOUND: no box\nis here")
 
 
-def test_a_call_of_an_older_picture_is_written_with_its_name_and_read_back() -> None:
+def test_a_call_of_an_older_image_is_written_with_its_name_and_read_back() -> None:
     older = ToolCall("roborefer.detect_all", {"obj_name": "red box", "image_index": 3})
     written = COMPACT.render_turn("", [older])
     assert written == 'roborefer.detect_all {"obj_name": "red box", "image_index": 3}'

@@ -22,7 +22,7 @@ from toolhand.agent_node.runs.folder import jpeg_bytes, write_trajectory
 from toolhand.agent_node.runs.report import write_report
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex
-from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, tool
 from toolhand.tool_nodes.types import Frame
 
@@ -37,7 +37,7 @@ def frame(number: int, size: tuple[int, int] = (8, 6)) -> Frame:
 
 
 class Camera:
-    """Takes pictures that differ."""
+    """Takes images that differ."""
 
     def __init__(self, size: tuple[int, int] = (8, 6)) -> None:
         self.taken = 0
@@ -67,10 +67,10 @@ class Lines:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines: Iterator[str] = iter(lines)
-        self.pictures: list[list[int | None]] = []
+        self.images: list[list[int | None]] = []
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
-        self.pictures.append([m.image_index for m in conversation if m.picture is not None])
+        self.images.append([m.image_index for m in conversation if m.image is not None])
         return Reply(next(self._lines))
 
 
@@ -96,29 +96,29 @@ def last_words(episode: Episode) -> str:
     return episode.messages[-2].words
 
 
-def test_the_first_and_the_newest_pictures_stay_usable_and_the_others_say_how_to_look_again() -> None:
+def test_the_first_and_the_newest_images_stay_usable_and_the_others_say_how_to_look_again() -> None:
     kept = [call("test.show", image_index=index) for index in (0, 18, 19)]
-    episode, _ = run(*[LOOK] * 20, *kept, call("test.show", image_index=3), memory=Memory(pictures=2))
+    episode, _ = run(*[LOOK] * 20, *kept, call("test.show", image_index=3), memory=Memory(images=2))
     words = [m.words for m in episode.messages if m.role == "tool"][-4:]
     assert [w.partition(".")[0] for w in words[:3]] == ["Brightness 0", "Brightness 18", "Brightness 19"]
     assert "image 3, which is too old and was dropped: usable are 0 and 18 to 19" in words[3]
     assert "look again with robot.capture_image" in words[3]
 
 
-def test_the_policy_is_shown_the_first_and_the_newest_pictures_only() -> None:
+def test_the_policy_is_shown_the_first_and_the_newest_images_only() -> None:
     _, policy = run(*[LOOK] * 6, memory=Memory(shown=2))
-    assert policy.pictures == [[], [0], [0, 1], [0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
+    assert policy.images == [[], [0], [0, 1], [0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
 
 
-def test_the_text_of_an_old_message_keeps_the_index_of_its_picture() -> None:
-    episode, _ = run(*[LOOK] * 6, memory=Memory(shown=1, pictures=1))
+def test_the_text_of_an_old_message_keeps_the_index_of_its_image() -> None:
+    episode, _ = run(*[LOOK] * 6, memory=Memory(shown=1, images=1))
     texts = [m.text for m in episode.messages if m.image_index is not None]
     assert [f"<image {k}>" in text for k, text in enumerate(texts)] == [True] * 6
 
 
-def test_old_pictures_are_kept_for_the_recording_and_the_report(tmp_path: Path) -> None:
-    episode, _ = run(*[LOOK] * 9, memory=Memory(pictures=2, shown=1))
-    assert [isinstance(image, PackedPicture) for image in episode.session.images] == [False, *[True] * 6, False, False]
+def test_old_images_are_kept_for_the_recording_and_the_report(tmp_path: Path) -> None:
+    episode, _ = run(*[LOOK] * 9, memory=Memory(images=2, shown=1))
+    assert [isinstance(image, PackedImage) for image in episode.session.images] == [False, *[True] * 6, False, False]
     write_trajectory(tmp_path, episode, [])
     for k in range(9):
         assert np.array_equal(episode.session.images[k].rgb, frame(k).rgb)
@@ -128,8 +128,8 @@ def test_old_pictures_are_kept_for_the_recording_and_the_report(tmp_path: Path) 
     assert all(f'<figure id="image-{k}">' in page for k in range(9))
 
 
-def test_an_old_picture_has_no_link_to_its_frame() -> None:
-    packed = PackedPicture(SessionImage(frame(1).rgb, frame(1), (0, 0, 8, 6)))
+def test_an_old_image_has_no_link_to_its_frame() -> None:
+    packed = PackedImage(SessionImage(frame(1).rgb, frame(1), (0, 0, 8, 6)))
     assert (packed.size, packed.frame, packed.window) == ((8, 6), None, None)
     with pytest.raises(ToolError, match="no link"):
         packed.require_frame()
@@ -205,22 +205,22 @@ def test_a_record_keeps_its_words_and_its_code_but_no_arrays_and_no_traceback() 
 
 def test_what_the_policy_was_given_at_each_turn_can_be_put_together_again() -> None:
     camera, given = Camera(), []
-    conversation = Conversation("Look.", Toolbox([camera]), ConversationSettings(memory=Memory(pictures=2, shown=2)))
+    conversation = Conversation("Look.", Toolbox([camera]), ConversationSettings(memory=Memory(images=2, shown=2)))
     for text in [*[LOOK] * 4, LOOK + "x" * 300_000, *[LOOK] * 4, DONE]:
         given.append([(m.role, m.text, m.words, m.image_index, _pixels(m)) for m in conversation.messages])
         conversation.step(Reply(text))
     episode = conversation.episode
     assert conversation.done
-    assert sum(message.picture is not None for message in episode.messages) == 3 < camera.taken == 8
+    assert sum(message.image is not None for message in episode.messages) == 3 < camera.taken == 8
     for index, expected in enumerate(given):
         again = episode.given(index)
         assert [(m.role, m.text, m.words, m.image_index, _pixels(m)) for m in again] == expected
-        assert all(new is old for new, old in zip(again, episode.messages, strict=False) if new.picture is old.picture)
+        assert all(new is old for new, old in zip(again, episode.messages, strict=False) if new.image is old.image)
     assert [sum(shown is not None for *_, shown in messages) for messages in given] == [0, 1, 2, 3, 3, 3, 3, 3, 3, 3]
 
 
 def test_a_fork_knows_what_was_given_before_it_and_goes_on_by_itself() -> None:
-    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(pictures=1, shown=1)))
+    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(images=1, shown=1)))
     for _ in range(3):
         conversation.step(Reply(LOOK))
     twin = conversation.fork()
@@ -229,24 +229,24 @@ def test_a_fork_knows_what_was_given_before_it_and_goes_on_by_itself() -> None:
     assert (len(twin.episode.turns), len(conversation.episode.turns)) == (4, 3)
 
 
-def test_a_picture_that_was_dropped_is_kept_alive_by_no_turn() -> None:
-    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(pictures=1, shown=1)))
+def test_an_image_that_was_dropped_is_kept_alive_by_no_turn() -> None:
+    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(images=1, shown=1)))
     conversation.step(Reply(LOOK))
     conversation.step(Reply(LOOK))
-    (picture,) = [weakref.ref(m.picture) for m in conversation.messages if m.image_index == 1]
+    (image,) = [weakref.ref(m.image) for m in conversation.messages if m.image_index == 1]
     conversation.step(Reply(LOOK))
     conversation.step(Reply(LOOK))
     gc.collect()
-    assert picture() is None
-    (shown,) = [m.picture for m in conversation.episode.given(2) if m.image_index == 1]
+    assert image() is None
+    (shown,) = [m.image for m in conversation.episode.given(2) if m.image_index == 1]
     assert np.array_equal(shown, frame(1).rgb)
 
 
 def _pixels(message: Message) -> bytes | None:
-    return None if message.picture is None else message.picture.tobytes()
+    return None if message.image is None else message.image.tobytes()
 
 
-def test_a_conversation_of_200_turns_with_pictures_stays_below_64_mib() -> None:
+def test_a_conversation_of_200_turns_with_images_stays_below_64_mib() -> None:
     camera = Camera((320, 240))
     episode, _ = run(*[LOOK] * 200, camera=camera)
     one = camera._size[0] * camera._size[1] * (3 + 4)

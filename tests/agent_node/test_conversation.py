@@ -33,7 +33,7 @@ PLACE = "Pick up the cinnamon and place it in front of the rice box"
 
 
 class Tools:
-    """An arm with a stop, and a camera whose pictures are numbered."""
+    """An arm with a stop, and a camera whose images are numbered."""
 
     def __init__(self) -> None:
         self.latch = StopLatch()
@@ -88,7 +88,7 @@ def drive(conversation: Conversation, policy: Policy) -> Episode:
 
 
 def written(episode: Episode, folder: Path) -> dict[str, bytes]:
-    """Every byte of its trajectory.jsonl and pictures, and how it ended."""
+    """Every byte of its trajectory.jsonl and images, and how it ended."""
     write_trajectory(folder, episode, [])
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return files | {"end": repr((episode.answer, episode.success, episode.error_code)).encode()}
@@ -124,7 +124,7 @@ def test_two_conversations_that_take_turns_on_two_stations_do_not_touch_each_oth
         assert written(conversation.episode, tmp_path / str(name)) == runs[text]
 
 
-def test_two_conversations_on_one_toolbox_have_pictures_and_variables_of_their_own() -> None:
+def test_two_conversations_on_one_toolbox_have_images_and_variables_of_their_own() -> None:
     toolbox = Toolbox([Tools()])
     first, second = Conversation("One.", toolbox), Conversation("Two.", toolbox)
     first.step(LOOK)

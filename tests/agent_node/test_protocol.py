@@ -131,7 +131,7 @@ def test_a_call_written_as_json_comes_back_as_it_was(name: str, arguments: dict[
     assert (call.name, call.arguments, call.problem) == (name, arguments, "")
 
 
-def test_a_response_shows_its_text_and_the_index_of_its_picture() -> None:
+def test_a_response_shows_its_text_and_the_index_of_its_image() -> None:
     assert render_response("Done.", None) == "<tool_response>Done.</tool_response>"
     assert render_response("Seen.", 3) == "<tool_response>Seen. <image 3></tool_response>"
 

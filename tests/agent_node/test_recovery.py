@@ -212,7 +212,7 @@ def test_the_rule_about_the_same_motion_can_be_switched_off() -> None:
 
 
 @pytest.mark.parametrize(("shift_m", "runs"), [(0.0, True), (0.03, False)])
-def test_nothing_moves_when_something_moved_after_the_newest_picture(shift_m: float, runs: bool) -> None:
+def test_nothing_moves_when_something_moved_after_the_newest_image(shift_m: float, runs: bool) -> None:
     robot = Robot()
 
     def move() -> str:
@@ -225,7 +225,7 @@ def test_nothing_moves_when_something_moved_after_the_newest_picture(shift_m: fl
     assert episode.success
 
 
-def test_the_comparison_adds_no_picture_to_the_conversation_and_can_be_switched_off() -> None:
+def test_the_comparison_adds_no_image_to_the_conversation_and_can_be_switched_off() -> None:
     robot = Robot()
     episode = run(robot, turn(LOOK), turn(PLACE), DONE)
     assert (robot.looks, len(episode.session.images)) == (2, 1)

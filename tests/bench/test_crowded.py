@@ -19,7 +19,7 @@ DENIED = replace(DONE, gap_mm=5.0, denied=True, error_code="WRONG_OBJECT")
 LIE = replace(WRONG, false_success=True, error_code=None, category="pick_and_place")
 
 
-def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
+def test_objects_that_touch_are_picked_by_what_the_pixels_show() -> None:
     records = run_one(CrowdJob(5, COLOUR_AND_DEPTH))
     assert [r.text for r in records if r.category == "pick"]
     assert all(r.scored for r in records)

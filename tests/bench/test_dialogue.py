@@ -248,12 +248,12 @@ def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path, capsys: py
     assert json.loads((tmp_path / "run/report.json").read_text())["utterances"]
 
 
-def test_a_thing_that_was_pushed_is_told_apart_from_one_that_was_carried_off(untouched: History) -> None:
-    scene, (thing, other) = untouched.scene, [placed.id for placed in untouched.scene.objects[:2]]
+def test_an_object_that_was_pushed_is_told_apart_from_one_that_was_carried_off(untouched: History) -> None:
+    scene, (item, other) = untouched.scene, [placed.id for placed in untouched.scene.objects[:2]]
     states = {**untouched.after.objects}
     states[other] = replace(states[other], position_m=states[other].position_m + np.array([0.03, 0.0, 0.0]))
     after = replace(untouched, after=replace(untouched.after, objects=states))
-    task = ArrangedTask("", scene, (Placing((thing,), OnTable()),))
+    task = ArrangedTask("", scene, (Placing((item,), OnTable()),))
     said, turn = Uttered("deed", "a", (Expected("deed", task),)), RobotsTurn("a", "Placed it.", True)
     pushed = judge_said(said, turn, after)
     assert (pushed.outcome, pushed.unasked) == ("done, another thing pushed", True)

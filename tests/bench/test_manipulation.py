@@ -181,7 +181,7 @@ def test_the_text_for_people_has_a_line_for_each_code_failure_and_timing(capsys:
     assert "4 episodes, seeds 0..0, perception sim" in captured.err
 
 
-# ---- Things of any set in clutter ----
+# ---- Objects of any set in clutter ----
 
 
 def test_a_scene_of_clutter_is_asked_for_what_words_single_out_in_it() -> None:

@@ -19,7 +19,7 @@ SCENE = generate_scene(3)
 
 
 def placed() -> Sentence:
-    """A sentence by hand that puts one thing in relation to others."""
+    """A sentence by hand that puts one object in relation to others."""
     said = load_said("tuned")
     return next(one.options[0] for one in said if len(one.options) == 1 and one.options[0].relation and not one.after)
 

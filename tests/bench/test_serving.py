@@ -37,7 +37,7 @@ def test_calls_in_process_are_measured(
         assert row["copies"] == 0.0
 
 
-def test_each_picture_is_asked_about_as_often_as_said() -> None:
+def test_each_image_is_asked_about_as_often_as_said() -> None:
     for name in ("small", "rgbd"):
         calls = list(islice(make_payload(name).calls(0), 2 * LOOKS))
         assert len({id(image) for image, _ in calls}) == 2

@@ -29,13 +29,13 @@ from toolhand.agent_node.events import (
 )
 from toolhand.agent_node.pointed import LONGEST_LABEL, PointedPoint
 from toolhand.console.robot import (
-    CameraPicture,
+    CameraImage,
     Close,
     GraphState,
     Heard,
     JointPositions,
     MotionMark,
-    ShownPicture,
+    ShownImage,
     SpokenOutcome,
     SpokenWords,
     WaitingMotion,
@@ -49,12 +49,12 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 from toolhand.tool_nodes.types import Frame, Trajectory
 
 SIZE = 640, 480
-"""Width and height of its cameras' pictures [px]."""
+"""Width and height of its cameras' images [px]."""
 CANDIDATES = (
     PointedPoint((0.25, 0.5), label="the left one"),
     PointedPoint((0.75, 0.5), label="the right one"),
 )
-"""Things that its question lets choose from."""
+"""Objects that its question lets choose from."""
 
 
 def _grid() -> np.ndarray:
@@ -67,8 +67,8 @@ def _grid() -> np.ndarray:
 _GRID = _grid()
 
 
-def picture(number: int = 0) -> np.ndarray:
-    """A picture (H, W, 3) with a grid of 40 px, which differs with its number."""
+def make_image(number: int = 0) -> np.ndarray:
+    """An image (H, W, 3) with a grid of 40 px, which differs with its number."""
     shades = _GRID.copy()
     shades[10:20, 10 + number % 600 : 20 + number % 600] = (255, 40, 40)
     return shades
@@ -77,7 +77,7 @@ def picture(number: int = 0) -> np.ndarray:
 def jpeg(number: int = 0) -> bytes:
     """The same as JPEG."""
     out = io.BytesIO()
-    Image.fromarray(picture(number)).save(out, "jpeg")
+    Image.fromarray(make_image(number)).save(out, "jpeg")
     return out.getvalue()
 
 
@@ -99,7 +99,7 @@ class FakeRobot:
 
     Args:
         log: File that gets a line of JSON for everything that was asked of it; None for none.
-        rate_hz: Pictures of a camera while somebody listens.
+        rate_hz: Images of a camera while somebody listens.
 
     Attributes:
         said: What was said, in order.
@@ -173,14 +173,14 @@ class FakeRobot:
         return SpokenOutcome(f"I have heard: {said.text}", True)
 
     def _echo(self, words: str, hear: Callable[[Heard], None], ask: Ask) -> SpokenOutcome:
-        """Some words wherever a policy, a tool or the name of a thing may have them."""
+        """Some words wherever a policy, a tool or the name of an object may have them."""
         call = ToolCall(words, {words: words})
         hear(OperatorTold(words))
         hear(CommandBegan(words))
         hear(Thought(words))
         hear(ToolCalled(call))
         hear(ToolAnswered(CallRecord(words, {words: words}, ToolResult(text=words), 0, 0.0, 0.2)))
-        hear(ShownPicture(words, jpeg()))
+        hear(ShownImage(words, jpeg()))
         hear(CallRefused(call, ErrorCode.SCENE_CHANGED, words))
         hear(NoteAdded(words))
         label = words[:LONGEST_LABEL]
@@ -194,7 +194,7 @@ class FakeRobot:
         hear(
             ToolAnswered(CallRecord(call.name, call.arguments, ToolResult(text="A picture of 640x480."), 0, 0.0, 0.21))
         )
-        hear(ShownPicture("images/000.png", jpeg()))
+        hear(ShownImage("images/000.png", jpeg()))
         hear(
             CallRefused(
                 ToolCall("robot.execute_grasp", {"grasp": "$g"}), ErrorCode.SCENE_CHANGED, "The scene has changed."
@@ -253,10 +253,10 @@ class FakeRobot:
         self._note("cancel")
         self._cancelled.set()
 
-    def pictures(self, camera: str, hear: Callable[[CameraPicture], None]) -> Close:
+    def images(self, camera: str, hear: Callable[[CameraImage], None]) -> Close:
         def show(number: int) -> None:
             if not self.blind:
-                hear(CameraPicture(camera, picture(number), time.time_ns(), time.monotonic()))
+                hear(CameraImage(camera, make_image(number), time.time_ns(), time.monotonic()))
 
         return self._stream(f"pictures/{camera}", show)
 
@@ -265,7 +265,7 @@ class FakeRobot:
         depth[200:280, 280:360] = 0.7
         K = np.array([[600.0, 0.0, 320.0], [0.0, 600.0, 240.0], [0.0, 0.0, 1.0]])
         T = look_at((0.45, 0.0, 0.8), (0.45, 0.001, 0.0))
-        return Frame(picture(), depth, K, T, time.time(), camera)
+        return Frame(make_image(), depth, K, T, time.time(), camera)
 
     def description(self) -> str:
         return load_robot().urdf_text()

@@ -22,7 +22,7 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 TASK = "pick up the red box"
 _NUMBERS = itertools.count()
-"""Numbers of pictures."""
+"""Numbers of images."""
 
 
 LOOKED = np.full((24, 32, 3), 90, np.uint8)
@@ -41,7 +41,7 @@ def gigantic_png() -> bytes:
 def called(
     name: str, arguments: Mapping[str, Any], text: str, code: ErrorCode | None = None, image: RGB = LOOKED
 ) -> list[Event]:
-    """A call and its result; a picture comes with the results of "look"."""
+    """A call and its result; an image comes with the results of "look"."""
     error = None if code is None else ToolError(code, text)
     looks = name == "look"
     result = ToolResult(text=text, image=image if looks else None, error=error)

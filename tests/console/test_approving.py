@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.console.fake_robot import FakeRobot
-from tests.console.test_hub import ended, until
+from tests.console.test_console_state import ended, until
 from tests.guarded import KINEMATICS, a_motion, turned
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.console.approving import Approvals, MotionTimeline
-from toolhand.console.hub import Hub
+from toolhand.console.console_state import ConsoleState
 from toolhand.console.robot import SpokenWords, WaitingMotion
 from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, make_request
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -188,21 +188,21 @@ def test_a_timeline_is_where_the_legs_are() -> None:
 
 
 def test_not_this_that_one_begins_the_command_again_before_what_waits(robot: FakeRobot) -> None:
-    hub = Hub(robot)
+    console_state = ConsoleState(robot)
     try:
-        hub.say(SpokenWords("wait", "here"))
-        until(lambda: hub.running)
-        hub.say(SpokenWords("hello", "here"))
-        hub.say_instead(SpokenWords("not that: this one", "here", (PointedPoint((0.25, 0.5)),)))
+        console_state.say(SpokenWords("wait", "here"))
+        until(lambda: console_state.running)
+        console_state.say(SpokenWords("hello", "here"))
+        console_state.say_instead(SpokenWords("not that: this one", "here", (PointedPoint((0.25, 0.5)),)))
         until(lambda: any(said.text.startswith("not that") for said in robot.said))
         until(lambda: robot.waiting is not None)
         assert robot.waiting is not None
         assert "at (0.250, 0.500)" in robot.waiting.request.what
         assert robot.decide(replace(DECISION, hash=robot.waiting.request.hash)) == ""
-        until(lambda: ended(hub, 3))
+        until(lambda: ended(console_state, 3))
         assert [said.text for said in robot.said] == ["wait", "not that: this one", "hello"]
-        assert not hub.held_back
+        assert not console_state.held_back
         with pytest.raises(ToolError):
-            hub.say_instead(SpokenWords("", "here"))
+            console_state.say_instead(SpokenWords("", "here"))
     finally:
-        hub.close()
+        console_state.close()

@@ -69,14 +69,14 @@ def test_a_path_that_is_not_there_is_answered_in_a_line_and_makes_no_page(method
     assert pages.made == []
 
 
-def test_files_pictures_and_pages_are_there() -> None:
+def test_files_images_and_pages_are_there() -> None:
     known, pages = behind()
     paths = ["/", "/runs/x", "/assets/console.css", "/pictures/scene.jpg"]
     assert [ask(known, path=path).body for path in paths] == [b"made"] * 4
     assert pages.made == paths
 
 
-def test_of_a_flood_one_page_is_made_at_a_time_a_few_wait_and_pictures_go_in_between() -> None:
+def test_of_a_flood_one_page_is_made_at_a_time_a_few_wait_and_images_go_in_between() -> None:
     known, pages = behind()
 
     async def one(path: str) -> int:
@@ -98,11 +98,11 @@ def test_of_a_flood_one_page_is_made_at_a_time_a_few_wait_and_pictures_go_in_bet
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert pages.most == 1
-        picture = asyncio.create_task(one("/pictures/scene.jpg"))
+        image = asyncio.create_task(one("/pictures/scene.jpg"))
         await asyncio.sleep(0)
         assert pages.now == 2, "a picture waits for no page"
         pages.go_on.set()
-        assert await picture == 200
+        assert await image == 200
         return [await each for each in asked]
 
     statuses = asyncio.run(flood())

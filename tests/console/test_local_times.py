@@ -35,5 +35,5 @@ def test_a_time_is_shown_and_asked_for_in_the_zone_of_this_machine() -> None:
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 results"), (1, "1 result"), (2000, "2,000 results")])
-def test_a_number_of_things_is_one_thing_or_several(count: int, words: str) -> None:
+def test_a_number_of_objects_is_one_object_or_several(count: int, words: str) -> None:
     assert counted(count, "result") == words

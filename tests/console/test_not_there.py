@@ -11,9 +11,9 @@ from tests.console.recordings import record
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.console.narration import Narrator
 from toolhand.agent_node.events import ToolAnswered, ToolCalled
+from toolhand.console.console_state import ConsoleState
 from toolhand.console.history.compare import compare
 from toolhand.console.history.replay import RunReplay
-from toolhand.console.hub import Hub
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
@@ -27,13 +27,18 @@ def test_what_a_look_does_not_find_is_shown_as_its_answer(
     result = ToolResult(text=f"Error {code}: {SEEN}", error=ToolError(code, SEEN))
     answered = ToolAnswered(CallRecord("roborefer.detect_all", {}, result, None, 0.0, 0.1))
     events = [ToolCalled(ToolCall("roborefer.detect_all", {})), answered]
-    hub = Hub(FakeRobot())
-    hub._hear(answered)
+    console_state = ConsoleState(FakeRobot())
+    console_state._hear(answered)
     Narrator().hear(answered)
     replay = RunReplay(record(tmp_path / "run", events))
     step = next(step for step in replay.steps(0, 10) if step.kind == "result")
     (turn,) = [row.left for row in compare(replay, replay).rows if row.left is not None and row.left.calls]
-    shown = [hub.entries()[-1].text, capsys.readouterr().out, step.text, f"{turn.calls[0].code} {turn.calls[0].result}"]
+    shown = [
+        console_state.entries()[-1].text,
+        capsys.readouterr().out,
+        step.text,
+        f"{turn.calls[0].code} {turn.calls[0].result}",
+    ]
     fails = code not in NOT_THERE
     assert step.failed is fails
     for text in shown:

@@ -178,7 +178,7 @@ def test_a_robot_is_a_folder_on_the_command_line_and_by_the_name_of_a_package(tm
     assert answers[0] == answers[1]
 
 
-# -- things of another package that no robot knows, as docs/guides/objects.md says -----------------
+# -- objects of another package that no robot knows, as docs/guides/objects.md says -----------------
 
 
 PAGE = (GUIDES / "objects.md").read_text(encoding="utf-8")
@@ -194,12 +194,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
     return package
 
 
-def test_a_thing_of_another_package_stands_in_a_scene_file(package: Package) -> None:
+def test_an_object_of_another_package_stands_in_a_scene_file(package: Package) -> None:
     assert promised("objects") == f"{package.files} file, {package.lines} line"
     ended = package.toolhand(*SCENE, "--json")
     assert ended.returncode == 0, ended.stderr
-    thing, _ = json.loads(ended.stdout)["objects"]
-    assert (thing["id"], thing["name"], thing["size_m"]) == ("mallet_1", "workshop/mallet", [0.12, 0.05, 0.05])
+    item, _ = json.loads(ended.stdout)["objects"]
+    assert (item["id"], item["name"], item["size_m"]) == ("mallet_1", "workshop/mallet", [0.12, 0.05, 0.05])
     assert (package.work / "workshop.png").stat().st_size > 10_000
 
 
@@ -299,7 +299,7 @@ def test_a_task_whose_package_is_gone_is_told_in_a_sentence_and_its_rollouts_are
 
 
 QUIET = ("--no-animation", "--json")
-PICTURE = ("call", "robot.get_depth", "--scene", "3")
+IMAGE = ("call", "robot.get_depth", "--scene", "3")
 PATIENCE_S = 60.0
 """A bound against hanging, not a promise."""
 CALL = ("ros", "service", "call", "--timeout", f"{PATIENCE_S:g}")
@@ -309,10 +309,10 @@ CALL = ("ros", "service", "call", "--timeout", f"{PATIENCE_S:g}")
 def test_a_sensor_of_another_package_is_named_on_the_command_line(tmp_path: Path) -> None:
     package = install_guide(tmp_path / "site", "sensor")
     assert promised("sensor") == f"{package.files} file, {package.lines // 2} line each"
-    ended = [package.toolhand(*PICTURE, *words) for words in ((), ("--sensor", "short_range"))]
+    ended = [package.toolhand(*IMAGE, *words) for words in ((), ("--sensor", "short_range"))]
     assert [one.returncode for one in ended] == [0, 0]
     assert ended[0].stdout != ended[1].stdout
-    wrong = package.toolhand(*PICTURE, "--sensor", "short_rang")
+    wrong = package.toolhand(*IMAGE, "--sensor", "short_rang")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "There is no sensor 'short_rang': it must be azure_kinect or clean or hard or ideal" in wrong.stderr
 

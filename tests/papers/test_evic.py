@@ -83,11 +83,11 @@ FIGURE_8: dict[str, Any] = {
 
 
 class Conversation:
-    """Pictures, and the model's turns as text."""
+    """Images, and the model's turns as text."""
 
-    def __init__(self, *pictures: Image.Image) -> None:
+    def __init__(self, *images: Image.Image) -> None:
         self.toolbox = Toolbox([EvicTools()])
-        self.session = Session(images=[SessionImage(np.asarray(picture)) for picture in pictures])
+        self.session = Session(images=[SessionImage(np.asarray(image)) for image in images])
 
     def turn(self, text: str) -> CallRecord:
         """The one call of a turn."""
@@ -102,16 +102,16 @@ class Conversation:
         return self.session.images[image].rgb[y, x].tolist()
 
 
-def picture(width: int, height: int, *things: tuple[tuple[int, int, int, int], str]) -> Image.Image:
-    """A grey picture with filled rectangles."""
+def make_image(width: int, height: int, *objects: tuple[tuple[int, int, int, int], str]) -> Image.Image:
+    """A grey image with filled rectangles."""
     image = Image.new("RGB", (width, height), (120, 120, 120))
-    for box, colour in things:
+    for box, colour in objects:
         ImageDraw.Draw(image).rectangle(box, fill=colour)
     return image
 
 
 def test_case_1_marks_the_target_and_the_start_and_draws_the_path() -> None:
-    talk = Conversation(picture(224, 168, ((63, 119, 83, 139), "#b01010"), ((20, 60, 30, 90), "#303030")))
+    talk = Conversation(make_image(224, 168, ((63, 119, 83, 139), "#b01010"), ((20, 60, 30, 90), "#303030")))
     talk.turn('<tool_call>\n{"name": "draw_point", "arguments": {"points": [[73, 129]]}}\n</tool_call>')
     talk.turn('<tool_call>\n{"name": "draw_point", "arguments": {"image_idx": 1, "points": [[25, 90]]}}\n</tool_call>')
     record = talk.turn(
@@ -127,8 +127,8 @@ def test_case_1_marks_the_target_and_the_start_and_draws_the_path() -> None:
     assert answer == "[(25, 90), (73, 129)]"
 
 
-def test_case_2_marks_three_things_in_one_picture() -> None:
-    talk = Conversation(picture(560, 420, ((480, 380, 540, 410), "white")))
+def test_case_2_marks_three_objects_in_one_image() -> None:
+    talk = Conversation(make_image(560, 420, ((480, 380, 540, 410), "white")))
     record = talk.turn(
         '<tool_call>{"name": "draw_point", "arguments": {"points": [[103, 242], [423, 344], [341, 349]]}}</tool_call>'
     )
@@ -138,7 +138,7 @@ def test_case_2_marks_three_things_in_one_picture() -> None:
 
 
 def test_case_3_draws_the_box_and_then_its_centre() -> None:
-    talk = Conversation(picture(640, 480, ((324, 183, 525, 389), "silver")))
+    talk = Conversation(make_image(640, 480, ((324, 183, 525, 389), "silver")))
     box = talk.turn('<tool_call>{"name": "draw_box", "arguments": {"boxes": [[324, 183, 525, 389]]}}</tool_call>')
     point = talk.turn('<tool_call>{"name": "draw_point", "arguments": {"points": [[427, 289]]}}</tool_call>')
     assert box.result.text == "Drew 1 box on image 0: [324,183,525,389]."
@@ -150,8 +150,8 @@ def test_case_3_draws_the_box_and_then_its_centre() -> None:
     assert boxed_answers(r"\boxed{(427.0, 289.0)}") == ["(427.0, 289.0)"]
 
 
-def test_the_example_of_e8_annotates_the_third_picture() -> None:
-    talk = Conversation(*(picture(400, 300 + k) for k in range(3)))
+def test_the_example_of_e8_annotates_the_third_image() -> None:
+    talk = Conversation(*(make_image(400, 300 + k) for k in range(3)))
     record = talk.turn(
         '<tool_call>\n{"name": "draw_point",\n "arguments": {"image_idx": 2,\n'
         '               "points": [[156, 234], [312, 189]]}}\n</tool_call>'
@@ -162,7 +162,7 @@ def test_the_example_of_e8_annotates_the_third_picture() -> None:
 
 
 def test_a_zoom_is_reported_as_in_b3() -> None:
-    talk = Conversation(picture(640, 480, ((200, 100, 300, 200), "#00ff00")))
+    talk = Conversation(make_image(640, 480, ((200, 100, 300, 200), "#00ff00")))
     record = talk.turn(
         '<tool_call>{"name": "image_zoom_in", "arguments": {"bbox_2d": [120, 80, 350, 240]}}</tool_call>'
     )
@@ -171,7 +171,7 @@ def test_a_zoom_is_reported_as_in_b3() -> None:
 
 
 def test_algorithm_7_draws_the_front_red_the_back_blue_and_the_edges_between_green() -> None:
-    talk = Conversation(picture(300, 300))
+    talk = Conversation(make_image(300, 300))
     front, back = [[50, 100], [150, 100], [150, 200], [50, 200]], [[110, 50], [210, 50], [210, 150], [110, 150]]
     talk.turn(f'<tool_call>{{"name": "draw_3d_bbox", "arguments": {{"boxes_3d": [{front + back}]}}}}</tool_call>')
     for (x, y), colour in {
@@ -194,7 +194,7 @@ def test_algorithm_7_draws_the_front_red_the_back_blue_and_the_edges_between_gre
 @pytest.mark.parametrize(("palette", "first", "eighth"), [(PALETTE, "red", "magenta"), (BLUE_FIRST, "blue", "red")])
 def test_algorithm_6_colours_in_either_reading(palette: tuple[str, ...], first: str, eighth: str) -> None:
     toolbox = Toolbox([EvicTools(palette)])
-    session = Session(images=[SessionImage(np.asarray(picture(200, 200)))])
+    session = Session(images=[SessionImage(np.asarray(make_image(200, 200)))])
     paths = [[[10, 20 * j], [190, 20 * j]] for j in range(1, 10)]
     record = toolbox.call("draw_trajectory", {"trajectories": paths}, session)
     colours = [ImageColor.getrgb(name) for name in (first, eighth, first)]

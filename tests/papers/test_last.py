@@ -1,4 +1,4 @@
-"""LAST: every example call of appendix A, as the model writes it, on a simulated picture that shows those things."""
+"""LAST: every example call of appendix A, as the model writes it, on a simulated image that shows those objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolhand.tool_nodes.tools.last.tools import SkillTools
 from toolhand.tool_nodes.types import Frame
 
 LABELS = ("cup", "cup", "frisbee", "black bin", "lamp", "table", "person")
-"""What the seven things of the example scene are called here."""
+"""What the seven objects of the example scene are called here."""
 
 PERSON, FRISBEE, LAMP, TABLE = 6, 2, 4, 5
 CUPS = (0, 1)
@@ -84,7 +84,7 @@ APPENDIX_A: dict[str, Any] = {
 
 
 class Conversation:
-    """A picture, and the model's turns as text."""
+    """An image, and the model's turns as text."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -103,12 +103,12 @@ class Conversation:
         assert record.result.ok, record.result.text
         return record
 
-    def mask(self, thing: int) -> np.ndarray:
+    def mask(self, item: int) -> np.ndarray:
         assert self.frame.ids is not None
-        return self.frame.ids == thing
+        return self.frame.ids == item
 
-    def centroid(self, thing: int) -> tuple[float, float]:
-        rows, columns = np.nonzero(self.mask(thing))
+    def centroid(self, item: int) -> tuple[float, float]:
+        rows, columns = np.nonzero(self.mask(item))
         return float(columns.mean()), float(rows.mean())
 
 
@@ -127,7 +127,7 @@ def shown(record: CallRecord) -> np.ndarray:
     return record.result.image
 
 
-def test_estimate_depth_of_the_whole_picture(talk: Conversation) -> None:
+def test_estimate_depth_of_the_whole_image(talk: Conversation) -> None:
     record = talk.turn('<analy>How far is it?</analy><action>EstimateDepth(img_path="image-0")</action>')
     match = re.fullmatch(
         r"Depth map: (\d\.\d\d) m to (\d\.\d\d) m, average (\d\.\d\d) m\. \(backend: sim\)", record.result.text
@@ -148,10 +148,10 @@ def test_estimate_depth_of_a_person_and_a_frisbee(talk: Conversation) -> None:
     record = talk.turn('<action>EstimateDepth(img_path="image-0",\ntext_labels=["a person", "a frisbee"])</action>')
     first, person, frisbee = record.result.text.split("\n")
     assert first.startswith("Depth map: ")
-    for line, name, thing in ((person, "a person", PERSON), (frisbee, "a frisbee", FRISBEE)):
+    for line, name, item in ((person, "a person", PERSON), (frisbee, "a frisbee", FRISBEE)):
         match = re.match(rf"{name} 1: average depth (\d\.\d\d) m in box \[(\d+), (\d+), (\d+), (\d+)\]\.", line)
         assert match
-        rows, columns = np.nonzero(talk.mask(thing))
+        rows, columns = np.nonzero(talk.mask(item))
         box = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
         assert [int(number) for number in match.groups()[1:]] == pytest.approx(box, abs=2)
         inside = talk.frame.depth[box[1] : box[3], box[0] : box[2]]
@@ -165,13 +165,13 @@ def test_estimate_depth_of_a_person_and_a_frisbee(talk: Conversation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "name", "thing"),
+    ("written", "name", "item"),
     [
         ('EstimateSize(img_path="image-0",\ntext_labels=["lamp"])', "lamp", LAMP),
         ('EstimateSize(img_path="image-0",\ntext_labels=["a person"],\nthreshold=0.1)', "a person", PERSON),
     ],
 )
-def test_estimate_size_gives_centroid_mask_and_patch(talk: Conversation, written: str, name: str, thing: int) -> None:
+def test_estimate_size_gives_centroid_mask_and_patch(talk: Conversation, written: str, name: str, item: int) -> None:
     record = talk.turn(f"<action>{written}</action>")
     match = re.fullmatch(
         rf"{name} 1: centroid \((\d+), (\d+)\), mask (\d+)x(\d+) px, (\d+) px in area \((\d\.\d\d) % of the image\)\. "
@@ -180,9 +180,9 @@ def test_estimate_size_gives_centroid_mask_and_patch(talk: Conversation, written
     )
     assert match
     x, y, width, height, area, share = (float(number) for number in match.groups())
-    mask = talk.mask(thing)
+    mask = talk.mask(item)
     rows, columns = np.nonzero(mask)
-    assert (x, y) == pytest.approx(talk.centroid(thing), abs=1.5)
+    assert (x, y) == pytest.approx(talk.centroid(item), abs=1.5)
     assert (width, height) == pytest.approx((np.ptp(columns) + 1, np.ptp(rows) + 1), abs=3)
     assert area == pytest.approx(mask.sum(), rel=0.1)
     assert share == pytest.approx(100 * area / mask.size, abs=0.006)
@@ -200,14 +200,14 @@ def test_estimate_size_gives_centroid_mask_and_patch(talk: Conversation, written
 
 def test_segment_objects_gives_centroids_masks_and_boxes(talk: Conversation) -> None:
     record = talk.turn('<action>SegmentObjects(img_path="image-0",\ntext_labels=["a person", "a frisbee"])</action>')
-    for line, name, thing in zip(
+    for line, name, item in zip(
         record.result.text.split("\n"), ("a person", "a frisbee"), (PERSON, FRISBEE), strict=True
     ):
         match = re.match(rf"{name} 1: centroid \((\d+), (\d+)\), score (\d\.\d\d)\.", line)
         assert match
-        assert (float(match[1]), float(match[2])) == pytest.approx(talk.centroid(thing), abs=1.5)
+        assert (float(match[1]), float(match[2])) == pytest.approx(talk.centroid(item), abs=1.5)
         assert 0.8 < float(match[3]) <= 1.0
-        assert (shown(record)[talk.mask(thing)] != talk.frame.rgb[talk.mask(thing)]).any(axis=1).mean() > 0.9
+        assert (shown(record)[talk.mask(item)] != talk.frame.rgb[talk.mask(item)]).any(axis=1).mean() > 0.9
     assert talk.session.images[1].frame is talk.frame  # what is drawn over keeps the link
 
 
@@ -239,8 +239,8 @@ def test_get_3d_point_gives_every_cup_in_the_camera_frame(talk: Conversation) ->
     K, z = talk.frame.K, talk.frame.depth
     cloud = np.dstack([(u - K[0, 2]) / K[0, 0] * z, (v - K[1, 2]) / K[1, 1] * z, z])
     told = np.array([[float(part) for part in parts] for _, *parts in found])
-    for thing in CUPS:
-        surface = cloud[talk.mask(thing)]
+    for item in CUPS:
+        surface = cloud[talk.mask(item)]
         nearest = np.linalg.norm(told[:, None] - surface[None], axis=2).min(axis=1)
         assert nearest.min() < 0.01
     assert shown(record).shape == (480, 640 + 480, 3)

@@ -68,7 +68,7 @@ def toolbox() -> Toolbox:
 
 @pytest.fixture
 def session() -> Session:
-    """A picture with a red square in the middle as image 0."""
+    """An image with a red square in the middle as image 0."""
     image = Image.new("RGB", (400, 300), "white")
     ImageDraw.Draw(image).rectangle((140, 90, 259, 209), fill=(220, 20, 20))
     return Session(images=[SessionImage(np.asarray(image))])
@@ -112,7 +112,7 @@ def test_the_thresholds_are_those_of_appendix_c_1() -> None:
         r'{"name": "image_crop", "arguments": {"image_index": 0, "bounding_box": "\\boxed{700,300,1000,500}"}}',
     ],
 )
-def test_figure_12s_crop_shows_the_right_of_the_picture_whether_or_not_its_backslash_is_escaped(
+def test_figure_12s_crop_shows_the_right_of_the_image_whether_or_not_its_backslash_is_escaped(
     toolbox: Toolbox, session: Session, action: str
 ) -> None:
     call = json.loads(action, strict=False)

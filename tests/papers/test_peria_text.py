@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from toolhand.sim.drawings import samples as pictures
+from toolhand.sim.drawings import samples as images
 from toolhand.sim.drawings.text_truth import SimTextReader
 from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
 from toolhand.tool_nodes.ports import TextReader
@@ -20,7 +20,7 @@ READERS: dict[str, TextReader] = {"rapidocr": RapidTextReader(), "sim": SimTextR
 
 @pytest.fixture(scope="module")
 def street() -> Frame:
-    return pictures.street(0)
+    return images.street(0)
 
 
 def billboard(street: Frame) -> SessionImage:
@@ -41,7 +41,7 @@ def test_figure_12_the_phone_number_is_missed_at_first_and_read_in_a_crop(street
     assert second.value == {"task": "ocr", "text": "WEB DESIGN - COMMUNICATION\n(+237) 650 58 49 04"}
 
 
-def test_figure_12_from_pixels_the_shop_is_read_in_the_picture_and_the_number_in_the_crop(street: Frame) -> None:
+def test_figure_12_from_pixels_the_shop_is_read_in_the_image_and_the_number_in_the_crop(street: Frame) -> None:
     session = Session(images=[SessionImage(street.rgb, street), billboard(street)])
     toolbox = Toolbox([TextTools(READERS["rapidocr"])])
     first = toolbox.call("text_ocr", {"image_index": 0}, session).result
@@ -52,7 +52,7 @@ def test_figure_12_from_pixels_the_shop_is_read_in_the_picture_and_the_number_in
 
 @pytest.mark.parametrize("backend", list(READERS))
 def test_figure_11_spotting_finds_the_three_view_labels(backend: str) -> None:
-    frame = pictures.cubes(0)
+    frame = images.cubes(0)
     session = Session(images=[SessionImage(frame.rgb, frame)])
     result = Toolbox([TextTools(READERS[backend])]).call("text_spotting", {"image_index": 0}, session).result
     assert [item["text"] for item in result.value["items"]] == ["front_left", "left", "front"]

@@ -1,6 +1,6 @@
 """Photographs of the real world, which the core's backends cannot read: a tool is right, or says that it cannot.
 
-The photographs are those that scikit-image ships: 19 pictures, and 11 faces of its `lfw_subset`, which have 25 px a
+The photographs are those that scikit-image ships: 19 images, and 11 faces of its `lfw_subset`, which have 25 px a
 side and are enlarged here. Tools are given them shrunk, so that all of it takes seconds.
 """
 
@@ -37,7 +37,7 @@ FACES = range(0, 99, 9)
 PHOTOGRAPHS = [*FILES, *(f"face {k}" for k in FACES)]
 SIDE, SIDE_LOOKED_AT, SIDE_READ = 200, 400, 96
 """Longer sides of what is cut and drawn on, looked at and read [px]."""
-HONEST = {ErrorCode.NOT_RECOGNISED, ErrorCode.PICTURE_UNUSABLE}
+HONEST = {ErrorCode.NOT_RECOGNISED, ErrorCode.IMAGE_UNUSABLE}
 
 
 def data() -> Path:
@@ -53,15 +53,15 @@ def photograph(name: str) -> RGB:
         face = np.load(data() / "lfw_subset.npy")[int(name[5:])]
         enlarged = Image.fromarray((face * 255).astype(np.uint8)).resize((150, 150), Image.Resampling.BICUBIC)
         return np.asarray(enlarged.convert("RGB"))
-    with Image.open(data() / name) as picture:
-        return np.asarray(picture.convert("RGB"))
+    with Image.open(data() / name) as image:
+        return np.asarray(image.convert("RGB"))
 
 
 @functools.cache
 def small(name: str, side: int = SIDE) -> RGB:
-    picture = Image.fromarray(photograph(name))
-    picture.thumbnail((side, side))
-    return np.asarray(picture)
+    image = Image.fromarray(photograph(name))
+    image.thumbnail((side, side))
+    return np.asarray(image)
 
 
 def compressed(rgb: RGB) -> RGB:
@@ -120,7 +120,7 @@ LOOKING: dict[str, list[dict[str, Any]]] = {
     "sam2.segment_from_point": [{"x": 0.5, "y": 0.5}],
     "sam2.segment_from_points": [{"points": [[0.5, 0.5], [0.6, 0.6]]}],
 }
-"""Tools that find things, and what they are asked: none may say that something is there, or is not."""
+"""Tools that find objects, and what they are asked: none may say that something is there, or is not."""
 READING = ("text_ocr", "text_spotting", "map_text_ocr", "table_ocr", "formula_ocr")
 DEPTH = ("EstimateDepth", "depth_estimator.estimate_depth", "depth_estimator.estimate_depth_with_pointcloud")
 CROPPING: dict[str, dict[str, Any]] = {
@@ -141,8 +141,8 @@ DRAWING: dict[str, dict[str, Any]] = {
     "image_highlight": {"bounding_box": r"\boxed{100,100,400,400}"},
     "image_label": {"text": "here", "position": [100, 100]},
 }
-NOT_OF_PICTURES = ("code_executor.", "robot.", "grasp_generator.", "bounding_box.", "vision_ops.index_at")
-"""What takes no picture of a conversation: code, the robot, clouds and arrays."""
+NOT_OF_IMAGES = ("code_executor.", "robot.", "grasp_generator.", "bounding_box.", "vision_ops.index_at")
+"""What takes no image of a conversation: code, the robot, clouds and arrays."""
 
 
 @pytest.fixture(scope="module", params=["sim", "pixels"])
@@ -161,16 +161,16 @@ def ask(tools: Toolbox, tool: str, rgb: RGB, **arguments: Any) -> ToolResult:
     mask[20:60, 30:90] = True
     session = Session(variables={"mask": mask}, images=[SessionImage(rgb)])
     properties = tools.specs[tool].kinds
-    picture = next(key for key in ("image_index", "image_idx", "img_path") if key in properties)
-    return tools.call(tool, {picture: "image-0" if picture == "img_path" else 0, **arguments}, session).result
+    image = next(key for key in ("image_index", "image_idx", "img_path") if key in properties)
+    return tools.call(tool, {image: "image-0" if image == "img_path" else 0, **arguments}, session).result
 
 
-def test_every_tool_that_takes_a_picture_is_asked(tools: Toolbox) -> None:
+def test_every_tool_that_takes_an_image_is_asked(tools: Toolbox) -> None:
     asked = {*LOOKING, *READING, *DEPTH, *CROPPING, *DRAWING}
-    assert {name for name in tools.specs if not name.startswith(NOT_OF_PICTURES)} == asked
+    assert {name for name in tools.specs if not name.startswith(NOT_OF_IMAGES)} == asked
 
 
-def test_what_finds_things_says_that_it_cannot(tools: Toolbox, name: str) -> None:
+def test_what_finds_objects_says_that_it_cannot(tools: Toolbox, name: str) -> None:
     for tool, questions in LOOKING.items():
         for arguments in questions:
             result = ask(tools, tool, small(name, SIDE_LOOKED_AT), **arguments)
@@ -185,7 +185,7 @@ def test_what_reads_or_measures_answers_or_says_that_it_cannot(tools: Toolbox, n
 
 
 def shows(rgb: RGB, part: RGB) -> bool:
-    """True if a picture holds a part of it (h, w, 3) somewhere, pixel by pixel."""
+    """True if an image holds a part of it (h, w, 3) somewhere, pixel by pixel."""
     (height, width), (h, w) = rgb.shape[:2], part.shape[:2]
     corners = np.argwhere((rgb[: height - h + 1, : width - w + 1] == part[0, 0]).all(axis=2))
     return any(np.array_equal(rgb[y : y + h, x : x + w], part) for y, x in corners)

@@ -1,4 +1,4 @@
-"""Figures 6 and 7 of the SpaceTools supplement: their calls, as they are written, on pictures that are like theirs."""
+"""Figures 6 and 7 of the SpaceTools supplement: their calls, as they are written, on images that are like theirs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def id_of(frame: Frame, label: str) -> int:
 
 
 def nearest_and_farthest(frame: Frame) -> list[tuple[int, float]]:
-    """(id, depth [m]) of the things of a frame, from near to far."""
+    """(id, depth [m]) of the objects of a frame, from near to far."""
     assert frame.ids is not None
     ids = [k for k in range(len(frame.labels or ())) if np.count_nonzero(frame.ids == k) > 400]
     return sorted(((k, float(np.nanmedian(frame.depth[frame.ids == k]))) for k in ids), key=lambda pair: pair[1])
@@ -182,13 +182,13 @@ def test_figure_6_ends_with_five_points_that_outline_a_grasp_of_the_cookies() ->
     for point in (left_tip, right_tip, centre):
         assert left - reach < point[0] < right + reach
         assert top - reach < point[1] < bottom + reach
-    # Above the thing: the camera looks down at it, so the fingers' bases appear higher than their tips.
+    # Above the object: the camera looks down at it, so the fingers' bases appear higher than their tips.
     assert left_base[1] + right_base[1] < left_tip[1] + right_tip[1]
-    on_the_thing = (left_tip + right_tip) / 2.0
-    assert left < on_the_thing[0] < right
+    on_the_object = (left_tip + right_tip) / 2.0
+    assert left < on_the_object[0] < right
 
 
-def test_the_mask_of_figure_6_is_that_of_the_thing_which_the_frame_calls_so() -> None:
+def test_the_mask_of_figure_6_is_that_of_the_object_which_the_frame_calls_so() -> None:
     agent, frame, _ = figure_6()
     assert frame.ids is not None
     true, mask = frame.ids == id_of(frame, "oatmeal-raisin cookies"), agent.session.variables["segmentation_mask"]
@@ -199,7 +199,7 @@ def test_the_mask_of_figure_6_is_that_of_the_thing_which_the_frame_calls_so() ->
 
 
 def marked(frame: Frame, points: Sequence[tuple[str, float, float]]) -> Frame:
-    """The frame with labelled red discs at points [px] painted into its picture."""
+    """The frame with labelled red discs at points [px] painted into its image."""
     image = Image.fromarray(frame.rgb.copy())
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(size=20)
     for label, x, y in points:
@@ -249,10 +249,10 @@ def test_figure_7_tells_which_of_two_labelled_points_is_nearer(nearer: str, perc
 # -- figure 7, boxes -------------------------------------------------------------------------------
 
 
-def boxed(frame: Frame, things: Sequence[tuple[int, tuple[int, int, int]]]) -> Frame:
-    """The frame with a box painted around each thing."""
+def boxed(frame: Frame, objects: Sequence[tuple[int, tuple[int, int, int]]]) -> Frame:
+    """The frame with a box painted around each object."""
     image = Image.fromarray(frame.rgb.copy())
-    for k, colour in things:
+    for k, colour in objects:
         left, top, right, bottom = bounds(frame, k)
         ImageDraw.Draw(image).rectangle((left - 5, top - 5, right + 5, bottom + 5), outline=colour, width=3)
     return replace(frame, rgb=np.asarray(image))
@@ -260,7 +260,7 @@ def boxed(frame: Frame, things: Sequence[tuple[int, tuple[int, int, int]]]) -> F
 
 @pytest.mark.parametrize("perception", PERCEPTIONS)
 @pytest.mark.parametrize("books_are_nearer", [True, False])
-def test_figure_7_tells_which_of_two_boxed_things_is_nearer(books_are_nearer: bool, perception: str) -> None:
+def test_figure_7_tells_which_of_two_boxed_objects_is_nearer(books_are_nearer: bool, perception: str) -> None:
     bare = scene(3, (512, 373))
     (near, _), *_, (far, _) = nearest_and_farthest(bare)
     books, chair = (near, far) if books_are_nearer else (far, near)

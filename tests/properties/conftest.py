@@ -1,4 +1,4 @@
-"""Conversations full of odd pictures and odd variables, and toolboxes over one recorded picture of a table."""
+"""Conversations full of odd images and odd variables, and toolboxes over one recorded image of a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from toolhand.tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget, S
 
 
 class RecordedCamera:
-    """Always the same picture."""
+    """Always the same image."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -117,7 +117,7 @@ def twins(request: pytest.FixtureRequest, make_box: Callable[[str], Toolbox]) ->
 
 @pytest.fixture(scope="session")
 def images(frame: Frame) -> list[SessionImage]:
-    """One of every sort; 0 is the camera's picture."""
+    """One of every sort; 0 is the camera's image."""
     camera = SessionImage(frame.rgb, frame)
     rng = np.random.default_rng(0)
     drawn = Image.new("RGB", (200, 120), "white")
@@ -190,7 +190,7 @@ def variables(frame: Frame, images: list[SessionImage]) -> dict[str, Any]:
         "ragged": [[1.0], [2.0, 3.0]],
         "nothing": None,
         "word": "red box",
-        "picture": images[0],
+        "image": images[0],
         "crop": images[1],
         "foreign": images[-2],
     }

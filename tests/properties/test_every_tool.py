@@ -169,7 +169,7 @@ ORDINARY: dict[str, Any] = {
 """An argument that suits every tool that has it."""
 
 SIDES = st.sampled_from([0, 1, 5, 28, 60, 99.5, 100])
-"""Coordinates that lie in many pictures [px]."""
+"""Coordinates that lie in many images [px]."""
 WILD = st.floats(-1e4, 1e4) | st.sampled_from([-0.0, 120, 480, 640, 1000, 1e300, -1, 5e-324])
 
 REFERENCES = {
@@ -178,7 +178,7 @@ REFERENCES = {
     "focal_length_px": ["focal", "tiny_focal", "large_focal"],
     "grasp_pose": ["pose", "mirrored", "unknown_pose", "far_pose"],
     "points": ["points", "point"],
-    "image_index": ["picture", "crop", "foreign"],
+    "image_index": ["image", "crop", "foreign"],
 }
 """Variables that may suit an argument."""
 
@@ -215,7 +215,7 @@ def values_of(schema: Mapping[str, Any], name: str, numbers: st.SearchStrategy[f
     if kind == "integer":
         return st.integers(schema["minimum"], min(schema.get("maximum", 13), 13))
     if pattern == VARIABLE.pattern:
-        return st.sampled_from(REFERENCES.get(name, ["depth", "mask", "picture", "cloud"])).map(lambda word: f"${word}")
+        return st.sampled_from(REFERENCES.get(name, ["depth", "mask", "image", "cloud"])).map(lambda word: f"${word}")
     if pattern and "boxed" in pattern:
         return BOXES if "box" in name else PLACES | BOXES
     if pattern and "image-" in pattern:
@@ -278,16 +278,16 @@ def check(record: CallRecord, session: Session, before: Session) -> None:
     assert len(session.images) == len(before.images) + (result.image is not None)
     if result.image is not None:
         assert record.image_index == len(before.images)
-        check_picture(session, result.image)
+        check_image(session, result.image)
     assert set(session.variables) == set(before.variables) | set(result.variables)
     for name in result.variables:
         assert VARIABLE.fullmatch(f"${name}")
 
 
-def check_picture(session: Session, picture: np.ndarray) -> None:
-    """The newest picture of a conversation is one, and its link to a camera frame is right."""
+def check_image(session: Session, image: np.ndarray) -> None:
+    """The newest image of a conversation is one, and its link to a camera frame is right."""
     kept = session.images[-1]
-    assert np.array_equal(kept.rgb, picture)
+    assert np.array_equal(kept.rgb, image)
     assert kept.rgb.dtype == np.uint8
     assert kept.rgb.ndim == 3
     assert kept.rgb.shape[2] == 3
@@ -305,7 +305,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     if hasattr(a, "__dataclass_fields__"):
-        names = a.__dataclass_fields__.keys() - {"origin"}  # an identity, which no two pictures share
+        names = a.__dataclass_fields__.keys() - {"origin"}  # an identity, which no two images share
         return type(a) is type(b) and all(same(getattr(a, name), getattr(b, name)) for name in names)
     return bool(a == b or (a != a and b != b))
 

@@ -1,4 +1,4 @@
-"""One range for all attacks of a worker, and one with small pictures for calls made by chance."""
+"""One range for all attacks of a worker, and one with small images for calls made by chance."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from toolhand.agent_node.web_gate import Door
+from toolhand.agent_node.web_gate import ConnectionGate
 from toolhand.console.guarding import Guard, Limits, SocketRule, server_options
 from toolhand.console.login import Login
 from toolhand.console.seats import Seats
@@ -93,13 +93,13 @@ def site_of(strangers: int = 16, **settings: Any) -> Iterator[Site]:
     limits = Limits(message_bytes=4096, messages_per_s=1.0, burst=50)
     servers = []
     for port in site.ports:
-        door = Door(strangers=strangers, header_s=DEADLINE_S, body_s=DEADLINE_S)
+        gate = ConnectionGate(strangers=strangers, header_s=DEADLINE_S, body_s=DEADLINE_S)
         app = (
-            stop_app(site.settings, site.robot, door)
+            stop_app(site.settings, site.robot, gate)
             if port == site.settings.stop_port
-            else Guard(pages, site.settings, login, port, limits=limits, door=door, sockets=ANY_WORDS)
+            else Guard(pages, site.settings, login, port, limits=limits, gate=gate, sockets=ANY_WORDS)
         )
-        options = server_options(site.settings, door)
+        options = server_options(site.settings, gate)
         servers.append(uvicorn.Server(uvicorn.Config(app, port=port, lifespan="off", **options)))
     threads = [threading.Thread(target=server.run, daemon=True) for server in servers]
     for thread in threads:

@@ -18,14 +18,14 @@ from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.models.loading import check_weights, read_config
 from toolhand.tool_nodes.ros.proofs import read_token
 from toolhand.tool_nodes.serve.config import read_config as read_served
-from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
 from toolhand.tool_nodes.tools.last.loading import load_skill
 from toolhand.training.data.formats.chat import read_chat
 from toolhand.training.data.public_sets import RowError, rows_of
 from toolhand.training.env.failures import load_failures
 from toolhand.training.rollouts.branching import plan_of
 from toolhand.training.rollouts.collection import read_rollouts, write_shard
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 
 DIGITS = b"1" + b"0" * 400
 
@@ -74,8 +74,8 @@ HOSTILE: Mapping[str, Callable[[Path], Any]] = {
 """What lies where a file is expected, made by each."""
 
 
-def _in_store(read: Callable[[PictureStore], Any]) -> Callable[[Path], Any]:
-    return lambda path: read(PictureStore(path.parents[1] if path.suffix == ".txt" else path.parents[2]))
+def _in_store(read: Callable[[ImageStore], Any]) -> Callable[[Path], Any]:
+    return lambda path: read(ImageStore(path.parents[1] if path.suffix == ".txt" else path.parents[2]))
 
 
 def _rows(path: Path) -> None:
@@ -117,7 +117,7 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
 }
 """Where each looks, below a folder, and how it is asked."""
 
-REFUSED = (RowError, PictureFileError)
+REFUSED = (RowError, ImageFileError)
 """How parts refuse that only add the end of a sentence; all others do with a ToolError."""
 
 HARMLESS = {
@@ -141,5 +141,5 @@ HARMLESS = {
 
 def a_rollout(folder: Path) -> None:
     """A collection of one good record."""
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     write_shard(folder, 0, [rollout(store).to_json(store)])

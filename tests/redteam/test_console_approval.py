@@ -28,19 +28,19 @@ from toolhand_interfaces.msg import MotionLeg
 from tests.console.asgi import ask, speak
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import Clock
-from tests.console.test_hub import until
+from tests.console.test_console_state import until
 from tests.guarded import KINEMATICS, a_motion, turned
 from toolhand.agent_node.ros.approve import Requests
 from toolhand.console.approving import Approvals
 from toolhand.console.guarding import Guard
+from toolhand.console.images import ImageFeeds, add_image_routes
 from toolhand.console.login import Login
-from toolhand.console.pictures import PictureFeeds, add_picture_routes
 from toolhand.console.robot import SpokenWords, WaitingMotion
 from toolhand.console.seats import SILENCE_S, Seats
 from toolhand.console.settings import ConsoleSettings
 from toolhand.tool_nodes.motion.approval import Decision, MotionRequest, make_request
 from toolhand.tool_nodes.ros.messages import rgb_to_image
-from toolhand.tool_nodes.ros.motion_requests import MAX_PICTURE_PX, request_message
+from toolhand.tool_nodes.ros.motion_requests import MAX_IMAGE_PX, request_message
 from toolhand.tool_nodes.ros.proofs import Proofs
 from toolhand.tool_nodes.types import Trajectory
 
@@ -248,15 +248,15 @@ def _many_points(message: Any) -> None:
 
 
 def _gigantic(message: Any) -> None:
-    message.image = rgb_to_image(np.zeros((1, MAX_PICTURE_PX + 1, 3), np.uint8), message.header)
+    message.image = rgb_to_image(np.zeros((1, MAX_IMAGE_PX + 1, 3), np.uint8), message.header)
 
 
-def _short_picture(message: Any) -> None:
+def _short_image(message: Any) -> None:
     message.image = rgb_to_image(np.zeros((4, 4, 3), np.uint8), message.header)
     message.image.height = 4000
 
 
-@pytest.mark.parametrize("change", [_other_leg, _nan, _many_points, _gigantic, _short_picture])
+@pytest.mark.parametrize("change", [_other_leg, _nan, _many_points, _gigantic, _short_image])
 def test_a_request_that_is_not_what_it_says_is_not_shown_whoever_sent_it(change: Callable[[Any], None]) -> None:
     graph, said, shown = Graph(), list[str](), list[Any]()
     Requests(graph, Proofs(TOKEN), said.append, shown.append)  # type: ignore[arg-type]
@@ -274,7 +274,7 @@ CHANGES = 100
 
 
 def _by_chance(message: Any, rng: np.random.Generator) -> str:
-    """Change one thing of what would run; what was changed."""
+    """Change one object of what would run; what was changed."""
     legs = message.legs
     arms = [leg for leg in legs if leg.joint_names]
     leg = arms[rng.integers(len(arms))]
@@ -384,9 +384,9 @@ def test_no_websocket_of_another_origin_reaches_the_pages(origin: str, path: str
     assert reached == [path]
 
 
-def test_the_picture_of_a_motion_is_for_the_pages_alone_and_the_token_is_nowhere(cell: Cell) -> None:
+def test_the_image_of_a_motion_is_for_the_pages_alone_and_the_token_is_nowhere(cell: Cell) -> None:
     app = FastAPI()
-    add_picture_routes(app, PictureFeeds(cell.robot), cell.robot, cell.approvals)
+    add_image_routes(app, ImageFeeds(cell.robot), cell.robot, cell.approvals)
     settings = ConsoleSettings(approval_token=TOKEN)
     guard = Guard(app, settings, Login(settings.login, secure=False), settings.port)
     assert ask(guard, path="/pictures/motion.jpg", headers=[HOST]).status == 404

@@ -133,7 +133,7 @@ def test_a_run_that_is_deleted_while_it_is_shown_is_one_sentence(folder: Path) -
 
 
 @pytest.mark.parametrize("index", ["-1", "1e9", "99999999999999999999", "0x0", "٣", "%00"])
-def test_a_picture_that_has_no_number_is_one_sentence(folder: Path, index: str) -> None:
+def test_an_image_that_has_no_number_is_one_sentence(folder: Path, index: str) -> None:
     answer = client_of(folder).get(f"/history/runs/20261120-100000-0/pictures/{index}")
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/plain")
@@ -144,7 +144,7 @@ def test_a_picture_that_has_no_number_is_one_sentence(folder: Path, index: str) 
     [b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", b"<html><script>1</script>", gigantic_png(), b""],
     ids=["svg", "html", "gigantic", "empty"],
 )
-def test_a_picture_of_a_recording_is_a_picture_or_is_not_given(tmp_path: Path, data: bytes) -> None:
+def test_an_image_of_a_recording_is_an_image_or_is_not_given(tmp_path: Path, data: bytes) -> None:
     run = tmp_path / "runs" / "20261120-100000-0"
     run.mkdir(parents=True)
     packet = ros.packet(
@@ -273,12 +273,12 @@ def test_a_record_cannot_send_its_run_to_the_graph() -> None:
         f"/history/rollouts/pictures/{'a' * 64}",
     ],
 )
-def test_pictures_of_benchmarks_and_rollouts_stay_in_their_folders(folder: Path, path: str) -> None:
+def test_images_of_benchmarks_and_rollouts_stay_in_their_folders(folder: Path, path: str) -> None:
     answer = client_of(folder).get(path)
     assert answer.status_code == 404
 
 
-def test_a_result_names_a_folder_elsewhere_and_none_of_its_pictures_is_given(folder: Path, tmp_path: Path) -> None:
+def test_a_result_names_a_folder_elsewhere_and_none_of_its_images_is_given(folder: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret" / "failures"
     secret.mkdir(parents=True)
     (secret / "x.jpg").write_bytes(b"secret")

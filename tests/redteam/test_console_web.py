@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.redteam.console_site import DEADLINE_S, PATIENCE_S, Names, Site, request, sent, site_of, statuses, until
-from toolhand.console.guarding import new_door
+from toolhand.console.guarding import new_gate
 from toolhand.console.settings import ConsoleSettings
 from toolhand.console.tickets import LIFETIME_S, Tickets
 
@@ -252,7 +252,7 @@ def test_connections_that_say_nothing_keep_no_stop_out(site: Site) -> None:
 
 def test_a_flood_of_stops_is_answered_each() -> None:
     answers: list[bytes] = []
-    with site_of(strangers=new_door().places) as site:
+    with site_of(strangers=new_gate().places) as site:
         names = Names(site)
         stop = request("POST /api/stop HTTP/1.1", names.host, names.origin, EMPTY)
 

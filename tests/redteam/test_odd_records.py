@@ -21,7 +21,7 @@ from toolhand.training.data.formats.chat import read_chat
 from toolhand.training.data.formats.export import export
 from toolhand.training.rollouts.branching import plan_of
 from toolhand.training.rollouts.collection import read_rollouts, shard_path
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, planned_in
 from toolhand.training.tasks.kinds import task_document
 
@@ -31,11 +31,11 @@ LONGEST = 900
 
 def _record(folder: Path) -> dict[str, Any]:
     """A record's document with everything that a record can say."""
-    calls = [len(turn.calls) for turn in rollout(PictureStore(folder)).turns]
+    calls = [len(turn.calls) for turn in rollout(ImageStore(folder)).turns]
     collection(folder, 2, seed=0, task=task_document("pick", 0))
     document: dict[str, Any] = json.loads(shard_path(folder, 0).read_text().splitlines()[0])
     for turn, count in zip(document["turns"], calls, strict=True):
-        turn |= {"ended_s": 1.0, "labels": {"things": [["red box 1"]] * count}, "prompt_tokens": 3, "problem": "p"}
+        turn |= {"ended_s": 1.0, "labels": {"objects": [["red box 1"]] * count}, "prompt_tokens": 3, "problem": "p"}
     document["truth"] |= {"picked_up": ["red box 1"], "meant": ["red box 1"]}
     labels = {"accepted": False, "rejected": "why", "method": "views"}
     return document | {"labels": labels, "seeds": {"task": 1}, "error_code": "NO_GRASP"}
@@ -103,7 +103,7 @@ WITHIN = (
     ("turns", 1, "calls", 0, "arguments", "image_index"),
     ("turns", 1, "calls", 0, "arguments", "obj_name"),
     ("turns", 1, "calls", 1, "error_code"),
-    ("turns", 1, "calls", 0, "picture"),
+    ("turns", 1, "calls", 0, "image"),
     ("turns", 1, "labels"),
     ("turns", 1, "labels", "things"),
     ("turns", 1, "labels", "things", 0),
@@ -111,7 +111,7 @@ WITHIN = (
     ("turns", 1, "thought"),
     ("turns", 1, "times"),
     ("turns", 1, "prompt"),
-    ("turns", 1, "prompt", "pictured"),
+    ("turns", 1, "prompt", "imaged"),
     ("turns", 1, "span"),
 )
 PLACES = [*((name,) for name in WHOLE), *WITHIN]

@@ -15,7 +15,7 @@ import pytest
 from tests.redteam.outside_files import HARMLESS, HOSTILE, READERS, REFUSED, a_rollout
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.rollouts.collection import read_rollouts
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 
 PATIENCE_S = 120
 """A reader that has not answered by then waits for ever [s]; each takes milliseconds."""
@@ -60,8 +60,8 @@ def test_a_hostile_file_is_refused_in_one_sentence(reader: str, kind: str, tmp_p
 
 def _read_all(folder: Path, text: str) -> None:
     (record,) = read_rollouts(folder)
-    store = PictureStore(folder)
-    store.get(next(message.picture for message in record.messages if message.picture))
+    store = ImageStore(folder)
+    store.get(next(message.image for message in record.messages if message.image))
     store.get_text(text)
 
 
@@ -69,7 +69,7 @@ def _read_all(folder: Path, text: str) -> None:
 def test_a_link_does_not_lead_out_of_a_folder_of_rollouts(place: str, tmp_path: Path) -> None:
     folder, outside = tmp_path / "rollouts", tmp_path / "outside"
     a_rollout(folder)
-    text = PictureStore(folder).add_text("long")
+    text = ImageStore(folder).add_text("long")
     _read_all(folder, text)
     (folder / place).rename(outside)
     (folder / place).symlink_to(outside)

@@ -24,7 +24,7 @@ from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 from toolhand.training.data.formats.sample import write_html_sample
 from toolhand.training.rollouts.collection import shard_path
 from toolhand.training.rollouts.group_page import write_group_page
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import RolloutRecord
 
 SAID = {
@@ -115,15 +115,15 @@ def _everywhere(value: Any, said: str, but: frozenset[str]) -> Any:
 
 
 _READ = ("kind", "things", "rejected", "accepted", "reasons", "success", "terms", "picked_up", "meant", "seed", "split")
-_NO_TEXT = frozenset({"picture", "role", "tools", "span", "stages"})
+_NO_TEXT = frozenset({"image", "role", "tools", "span", "stages"})
 
 
-def _records(folder: Path, said: str) -> tuple[list[RolloutRecord], PictureStore]:
-    """Two rollouts of a group that say the same in every field, also a thing and a label of their turns."""
-    store = PictureStore(folder)
+def _records(folder: Path, said: str) -> tuple[list[RolloutRecord], ImageStore]:
+    """Two rollouts of a group that say the same in every field, also an object and a label of their turns."""
+    store = ImageStore(folder)
     record = rollout(store)
     turns = tuple(
-        replace(turn, problem="p", labels={"things": [["x"]] * len(turn.calls), "more": {"y": ["z"]}})
+        replace(turn, problem="p", labels={"objects": [["x"]] * len(turn.calls), "more": {"y": ["z"]}})
         for turn in record.turns
     )
     truth = {"success": False, "reasons": ["x"], "terms": {"x": 1.0}}
@@ -240,7 +240,7 @@ def test_nothing_comes_of_what_a_page_tells(kind: str, name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "picture",
+    "image",
     [
         "../../../plan",
         "..",
@@ -262,8 +262,8 @@ def test_nothing_comes_of_what_a_page_tells(kind: str, name: str, tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("words", [("data", "show", "--html"), ("rollouts", "group", "--out")], ids=" ".join)
-def test_a_picture_that_is_not_there_is_told_and_not_fetched(
-    picture: str, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_image_that_is_not_there_is_told_and_not_fetched(
+    image: str, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, path = tmp_path / "rollouts", tmp_path / "page.html"
     collection(folder, 2, seed=0, task={"kind": "pick"}, tools=json.dumps(SCHEMAS))
@@ -272,10 +272,10 @@ def test_a_picture_that_is_not_there_is_told_and_not_fetched(
     for line in shard.read_text().splitlines():
         document = json.loads(line)
         for message in document["messages"]:
-            message |= {"picture": picture} if message.get("picture") else {}
+            message |= {"image": image} if message.get("image") else {}
         for turn in document["turns"]:
             for call in turn.get("calls", ()):
-                call |= {"picture": picture} if call.get("picture") else {}
+                call |= {"image": image} if call.get("image") else {}
         lines.append(json.dumps(document))
     shard.write_text("\n".join(lines) + "\n")
     assert cli._run_command([*words[:2], str(folder), words[2], str(path)], False) == 0

@@ -41,7 +41,7 @@ def test_an_animation_shows_the_motion_and_leaves_the_world_as_it_was(moved: Sta
     assert np.array_equal(station.world.data.qpos, qpos)
 
 
-def test_an_animation_has_a_bounded_number_of_pictures_of_the_whole_motion(moved: Station) -> None:
+def test_an_animation_has_a_bounded_number_of_images_of_the_whole_motion(moved: Station) -> None:
     station = moved
     frames, times = animate(station)
     assert len(frames) == ANIMATION_FRAMES

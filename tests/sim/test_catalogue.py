@@ -24,7 +24,7 @@ def test_there_are_at_least_forty_items_of_twelve_kinds() -> None:
     assert len({item.kind for item in ITEMS}) >= 12
 
 
-def test_the_paper_s_things_are_in_the_catalogue() -> None:
+def test_the_paper_s_objects_are_in_the_catalogue() -> None:
     names = {"coconut water", "pineapple juice", "hot dog", "black bin", "transparent bin", "cinnamon", "rice box"}
     assert names | {"hot sauce", "pony", "red box", "tennis ball tube", "teddy bear", "bunny"} <= set(CATALOGUE)
     assert sum("condiment" in item.categories for item in ITEMS) >= 4
@@ -45,7 +45,7 @@ def test_no_two_items_differ_in_name_only() -> None:
         )
 
 
-def test_tall_things_are_called_tall_and_no_others() -> None:
+def test_tall_objects_are_called_tall_and_no_others() -> None:
     for item in ITEMS:
         assert ("tall" in item.attributes) == (item.size_m[2] >= 0.15), item.name
 

@@ -41,16 +41,16 @@ def held(item: str, robot: str) -> World:
 
 
 def slid_mm(world: World, seconds: float) -> float:
-    """How far the held thing moves in the hand [mm]."""
-    thing = world.scene.objects[0].id
-    start = in_hand(world, thing)
+    """How far the held object moves in the hand [mm]."""
+    item = world.scene.objects[0].id
+    start = in_hand(world, item)
     world.step(round(seconds / world.timestep))
-    return 1000 * float(np.linalg.norm(in_hand(world, thing)[:3, 3] - start[:3, 3]))
+    return 1000 * float(np.linalg.norm(in_hand(world, item)[:3, 3] - start[:3, 3]))
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("item", ["red box", "baseball", "milk"])
-def test_a_held_thing_does_not_creep_out_of_the_jaws(item: str, robot: str) -> None:
+def test_a_held_object_does_not_creep_out_of_the_jaws(item: str, robot: str) -> None:
     assert slid_mm(held(item, robot), 20.0) < 0.02
 
 
@@ -59,11 +59,11 @@ def test_what_friction_cannot_hold_falls(robot: str) -> None:
     world = held("red box", robot)
     world.model.geom_friction[:] = [0.005, 0.0, 0.0]
     world.step(1000)
-    thing = world.scene.objects[0].id
-    assert "gripper" not in world.snapshot().objects[thing].touching
+    item = world.scene.objects[0].id
+    assert "gripper" not in world.snapshot().objects[item].touching
 
 
-def test_a_thing_that_is_pulled_harder_than_friction_holds_comes_out() -> None:
+def test_an_object_that_is_pulled_harder_than_friction_holds_comes_out() -> None:
     world = held("red box", "gen3")
     body = world.model.body(world.scene.objects[0].id).id
     world.data.xfrc_applied[body, 2] = -20.0  # N; the jaws press with 80 N and slip at about 160
@@ -119,7 +119,7 @@ def test_the_solver_against_slip_runs_while_the_jaws_press_and_not_else(monkeypa
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_things_on_a_slope_stay(robot: str) -> None:
+def test_objects_on_a_slope_stay(robot: str) -> None:
     """20 s on one of 20 degrees, without the solver against slip, which nothing but a gripper turns on."""
     spec = mujoco.MjSpec()
     spec.option = load_robot_spec(load_robot(robot)).option
@@ -139,13 +139,13 @@ def test_things_on_a_slope_stay(robot: str) -> None:
 
 
 def test_what_leans_in_a_bin_or_stands_on_something_stays() -> None:
-    things = (
+    objects = (
         PlacedObject("bin", "black bin", (0.5, 0.2, 0.04), 0.0),
         PlacedObject("leaning", "cereal box", (0.5, 0.2, 0.2), 0.0),
         PlacedObject("low", "rice box", (0.5, -0.2, 0.0675), 0.0),
         PlacedObject("high", "tea box", (0.5, -0.2, 0.165), 0.3),
     )
-    world = World(dataclasses.replace(generate_scene(0), objects=things))
+    world = World(dataclasses.replace(generate_scene(0), objects=objects))
     world.place_object("leaning", np.array([0.5, 0.2, 0.093]), np.array([np.cos(0.175), 0, np.sin(0.175), 0]))
     world.step(2000)
     before = world.snapshot().objects

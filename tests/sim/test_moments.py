@@ -53,10 +53,10 @@ def episode(station: Station, task: PlaceTask = TASK) -> tuple[Any, ...]:
     outcome = run_episode(station, ScriptedPolicy(), task)
     assert outcome.truth is not None
     log = b"".join(np.float64(time).tobytes() + qpos.tobytes() for time, qpos in station.world.log)
-    pictures = tuple(image.rgb.tobytes() for image in outcome.episode.session.images)
+    images = tuple(image.rgb.tobytes() for image in outcome.episode.session.images)
     texts = tuple(message.text for message in outcome.episode.messages)
     data = station.world.data
-    return texts, pictures, log, data.qpos.tobytes(), data.qvel.tobytes(), outcome.truth
+    return texts, images, log, data.qpos.tobytes(), data.qvel.tobytes(), outcome.truth
 
 
 @pytest.mark.parametrize("config", [StationConfig(image_size=(320, 240)), SEEN, FAST])
@@ -126,7 +126,7 @@ def test_a_camera_sees_the_objects_that_stand_there_now(perception: str, other: 
 
 @pytest.fixture(scope="module")
 def holding() -> Station:
-    """A station in the middle of its episode: the thing is in the hand, above the table."""
+    """A station in the middle of its episode: the object is in the hand, above the table."""
     station = Station(TASK.scene, FAST)
     toolbox, session = station.toolbox, Session()
     item = TASK.scene.find(TASK.target_ids[0]).item
@@ -146,7 +146,7 @@ def holding() -> Station:
 
 
 def put_down(station: Station) -> tuple[Any, ...]:
-    """Everything that a placement leaves behind, with the pictures before and after."""
+    """Everything that a placement leaves behind, with the images before and after."""
     frame = station.camera.capture()
     before, place = pixels_of(frame), np.linalg.inv(frame.T_base_camera) @ [0.55, 0.2, 0.0, 1.0]
     arguments = {"placement_point_3d": place[:3].tolist()}
@@ -159,7 +159,7 @@ def put_down(station: Station) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("seed", [0, 9])
-def test_a_saved_moment_with_a_thing_in_the_hand_goes_on_the_same_in_any_station(holding: Station, seed: int) -> None:
+def test_a_saved_moment_with_an_object_in_the_hand_goes_on_the_same_in_any_station(holding: Station, seed: int) -> None:
     state = holding.save()
     sent = pickle.dumps(state)
     expected = put_down(holding)
@@ -237,7 +237,7 @@ def test_looking_at_the_truth_of_a_sleeping_world_leaves_it_as_it_is() -> None:
     assert seen.data.qpos.tobytes() == unseen.data.qpos.tobytes()
 
 
-def test_a_sleeping_thing_that_is_lifted_falls() -> None:
+def test_a_sleeping_object_that_is_lifted_falls() -> None:
     world = World(TASK.scene, sleep=True)
     world.step(200)
     name = TASK.scene.objects[0].id

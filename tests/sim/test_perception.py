@@ -23,7 +23,7 @@ EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0, depth_noise=0.0)
 
 
 @cache
-def picture(seed: int = 0) -> tuple[Scene, Frame]:
+def make_image(seed: int = 0) -> tuple[Scene, Frame]:
     scene = generate_scene(seed)
     world = World(scene)
     return scene, make_camera("ray", world.model, world.data, scene_camera(), world.body_index, seed=seed).capture()
@@ -43,7 +43,7 @@ def iou(a: BoolArray, b: BoolArray) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_visible_object_is_seen_where_it_is(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     views = SimPerception(scene).views(frame)
     visible = seen(scene, frame)
     assert [view.name for view in views] == [scene.objects[k].item for k, _ in visible]
@@ -69,7 +69,7 @@ def test_what_is_as_flat_as_a_ruler_or_a_card_is_seen_too(seed: int) -> None:
 
 
 def test_without_noise_masks_are_the_truth() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     perception = SimPerception(scene, EXACT)
     for _, mask in seen(scene, frame):
         found = perception.masks_at(frame, [inner_point(mask)])[0]
@@ -78,7 +78,7 @@ def test_without_noise_masks_are_the_truth() -> None:
 
 
 def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_predicts_the_iou() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     assert frame.ids is not None
     perception = SimPerception(scene, PerceptionNoise(mask_noise_px=1.0), seed=1)
     exact = 0
@@ -95,7 +95,7 @@ def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_predicts_
 
 
 def test_points_scatter_as_documented_and_stay_on_the_object() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     noise = PerceptionNoise(point_jitter_px=1.5, mask_noise_px=0.0)
     name = scene.objects[0].item
     mask = seen(scene, frame)[0][1]
@@ -107,7 +107,7 @@ def test_points_scatter_as_documented_and_stay_on_the_object() -> None:
 
 
 def test_the_miss_rate_is_the_share_of_objects_that_are_not_found() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     counts = [len(SimPerception(scene, PerceptionNoise(miss_rate=0.4), seed).views(frame)) for seed in range(12)]
     total = 12 * len(seen(scene, frame))
     assert 0.45 < sum(counts) / total < 0.75
@@ -115,7 +115,7 @@ def test_the_miss_rate_is_the_share_of_objects_that_are_not_found() -> None:
 
 
 def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     depth, focal = SimPerception(scene, PerceptionNoise(depth_noise=0.002)).depth(frame)
     error = (depth - frame.depth)[np.isfinite(frame.depth)]
     z = frame.depth[np.isfinite(frame.depth)]
@@ -124,8 +124,8 @@ def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
     assert abs(np.mean(error)) < 1e-4
 
 
-def test_the_same_seed_and_picture_give_the_same_answers_in_any_order() -> None:
-    scene, frame = picture()
+def test_the_same_seed_and_image_give_the_same_answers_in_any_order() -> None:
+    scene, frame = make_image()
     one, other = SimPerception(scene, seed=3), SimPerception(scene, seed=3)
     other.depth(frame)
     other.points(frame, "everything")
@@ -135,7 +135,7 @@ def test_the_same_seed_and_picture_give_the_same_answers_in_any_order() -> None:
 
 
 def test_an_object_with_few_visible_pixels_is_not_seen() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     assert frame.ids is not None
     ids = frame.ids.copy()
     v, u = np.nonzero(ids == 0)
@@ -144,17 +144,17 @@ def test_an_object_with_few_visible_pixels_is_not_seen() -> None:
     assert len(names) == len(seen(scene, frame)) - 1
 
 
-def test_a_picture_without_ids_is_unavailable() -> None:
-    scene, frame = picture()
+def test_an_image_without_ids_is_unavailable() -> None:
+    scene, frame = make_image()
     bare = replace(frame, ids=None)
     for ask in (lambda p: p.views(bare), lambda p: p.points(bare, "box"), lambda p: p.masks_at(bare, [(0.5, 0.5)])):
         with pytest.raises(ToolError, match="no object ids") as error:
             ask(SimPerception(scene))
-        assert error.value.code == ErrorCode.PICTURE_UNUSABLE
+        assert error.value.code == ErrorCode.IMAGE_UNUSABLE
 
 
 def test_words_find_objects_and_free_space() -> None:
-    scene, frame = picture(1)
+    scene, frame = make_image(1)
     perception = SimPerception(scene)
     names = [placed.item for placed in scene.objects]
     alone = next(k for k, placed in enumerate(scene.objects) if names.count(placed.item) == 1)
@@ -169,7 +169,7 @@ def test_words_find_objects_and_free_space() -> None:
 
 
 def test_free_table_has_no_mask() -> None:
-    scene, frame = picture()
+    scene, frame = make_image()
     with pytest.raises(ToolError) as error:
         SimPerception(scene).masks_at(frame, [(0.99, 0.99)])
     assert error.value.code == ErrorCode.EMPTY_MASK

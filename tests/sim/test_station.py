@@ -59,7 +59,7 @@ def test_exactly_the_tools_that_move_the_robot_are_motions(scene: Scene) -> None
     }
 
 
-def test_pixel_perception_gets_pictures_without_the_simulators_ids(scene: Scene) -> None:
+def test_pixel_perception_gets_images_without_the_simulators_ids(scene: Scene) -> None:
     sim, pixels = Station(scene), Station(scene, StationConfig(perception="pixels"))
     assert (sim.ports.pointer.backend, pixels.ports.pointer.backend) == ("sim", "pixels")
     assert sim.camera.capture().ids is not None
@@ -68,7 +68,7 @@ def test_pixel_perception_gets_pictures_without_the_simulators_ids(scene: Scene)
     assert pixels.camera.capture() is first
 
 
-def test_the_same_seed_gives_the_same_picture_and_depth(scene: Scene) -> None:
+def test_the_same_seed_gives_the_same_image_and_depth(scene: Scene) -> None:
     first, second = (Station(scene, StationConfig(seed=5)).camera.capture() for _ in range(2))
     assert first.rgb.tobytes() == second.rgb.tobytes()
     assert first.depth.tobytes() == second.depth.tobytes()
@@ -141,7 +141,7 @@ def test_an_observers_station_has_no_tool_that_moves_the_robot(scene: Scene) -> 
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
 def test_a_station_is_gone_with_the_last_that_holds_it(perception: str) -> None:
-    """Its world and pictures are tens of MB that Python's garbage collector does not count."""
+    """Its world and images are tens of MB that Python's garbage collector does not count."""
     gc.collect()
     gc.disable()
     try:

@@ -98,7 +98,7 @@ def test_a_camera_that_looks_straight_down_has_a_frame() -> None:
         geometry.look_at([1, 0, 0], [1, 0, 0])
 
 
-def test_projecting_the_cloud_of_a_picture_gives_its_pixels() -> None:
+def test_projecting_the_cloud_of_an_image_gives_its_pixels() -> None:
     K = geometry.intrinsics(300.0, 40, 30)
     rng = np.random.default_rng(0)
     depth = rng.uniform(0.5, 2.0, (30, 40)).astype(np.float32)
@@ -122,14 +122,14 @@ def test_points_behind_the_camera_have_no_pixel() -> None:
 @pytest.mark.parametrize(
     ("point", "expected"), [((0, 0), (0, 0)), ((1, 1), (639, 479)), ((0.5, 0.5), (320, 240)), ((0.9999, 0), (639, 0))]
 )
-def test_normalized_points_map_to_pixels_inside_the_picture(
+def test_normalized_points_map_to_pixels_inside_the_image(
     point: tuple[float, float], expected: tuple[int, int]
 ) -> None:
     assert geometry.pixel(point, (640, 480)) == expected
 
 
 @pytest.mark.parametrize("point", [(1.2, 0.5), (-0.1, 0.5), (np.nan, 0.5), (0.5,), (320, 240)])
-def test_a_point_outside_the_picture_is_refused(point: tuple[float, ...]) -> None:
+def test_a_point_outside_the_image_is_refused(point: tuple[float, ...]) -> None:
     with pytest.raises(ToolError, match="between 0 and 1") as caught:
         geometry.pixel(point, (640, 480))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,4 +1,4 @@
-"""Depth, points and boxes in 3D on a picture that no depth camera took, by backends that need none."""
+"""Depth, points and boxes in 3D on an image that no depth camera took, by backends that need none."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _call(station: Station, session: Session, name: str, **arguments: Any) -> To
 
 @pytest.mark.usefixtures("plugged_in")
 @pytest.mark.parametrize("depth", ["dark_is_near", "sim+dark_is_near"])
-def test_an_estimator_of_any_picture_gives_a_photograph_depth_cloud_points_and_boxes(
+def test_an_estimator_of_any_image_gives_a_photograph_depth_cloud_points_and_boxes(
     session: Session, depth: str
 ) -> None:
     station = _station(depth=depth)
@@ -102,7 +102,7 @@ def test_where_a_depth_sensor_looked_its_depth_is_used() -> None:
 
 
 @pytest.mark.usefixtures("plugged_in")
-def test_a_pointer_of_any_picture_is_asked_about_a_photograph(session: Session) -> None:
+def test_a_pointer_of_any_image_is_asked_about_a_photograph(session: Session) -> None:
     station = _station(pointer="sim+reddest")
     found = _call(station, session, "roborefer.detect_one", obj_name="the tomato", image_index=0)
     assert session.variables["the_tomato_detection"] == (round((LEFT + 0.5) / WIDTH, 3), round((TOP + 0.5) / HEIGHT, 3))
@@ -126,5 +126,5 @@ def test_where_no_backend_can_it_is_told_what_would_help(
     config = StationConfig(perception=perception, suites=("spacetools", "last"))
     error = Station(load_scene(EXAMPLE_SCENE), config).toolbox.call(tool, arguments, session).result.error
     assert error is not None
-    assert error.code is ErrorCode.PICTURE_UNUSABLE
+    assert error.code is ErrorCode.IMAGE_UNUSABLE
     assert option in error.hint

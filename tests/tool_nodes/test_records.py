@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Thing:
+class SegmentedObject:
     name: str
     parts: tuple[Part, ...] = ()
     terms: Mapping[str, float | None] = field(default_factory=dict)
@@ -71,19 +71,19 @@ WHOLE: dict[str, Any] = {
 
 
 def test_what_is_written_is_read() -> None:
-    thing = record_of(Thing, WHOLE)
-    assert thing.parts == (Part(3.0, 2),)
-    assert type(thing.parts[0].weight) is float
-    assert (thing.name, thing.terms, thing.corner) == (WHOLE["name"], {"a": 1.0, "b": None}, (1.0, 2.5))
-    assert (thing.best, thing.more, thing.day, thing.list_) == (
+    item = record_of(SegmentedObject, WHOLE)
+    assert item.parts == (Part(3.0, 2),)
+    assert type(item.parts[0].weight) is float
+    assert (item.name, item.terms, item.corner) == (WHOLE["name"], {"a": 1.0, "b": None}, (1.0, 2.5))
+    assert (item.best, item.more, item.day, item.list_) == (
         Part(1.5),
         WHOLE["more"],
         datetime.date(2026, 5, 31),
         (4,),
     )
-    assert record_of(Thing, {"name": "x"}) == Thing("x")
+    assert record_of(SegmentedObject, {"name": "x"}) == SegmentedObject("x")
     written = {"name": "x", "parts": [{"weight": 1.0}], "share": 0.5}
-    assert document_of(record_of(Thing, written)) == written
+    assert document_of(record_of(SegmentedObject, written)) == written
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_is_written_is_read() -> None:
 )
 def test_a_mistake_is_one_sentence_with_its_place(change: Mapping[str, Any], sentence: str) -> None:
     with pytest.raises(ToolError) as caught:
-        record_of(Thing, WHOLE | change)
+        record_of(SegmentedObject, WHOLE | change)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert str(caught.value).startswith(sentence)
     assert len(str(caught.value)) < 250
@@ -132,7 +132,7 @@ def test_a_mistake_is_one_sentence_with_its_place(change: Mapping[str, Any], sen
 @pytest.mark.parametrize("document", [None, 3, [], "name"])
 def test_what_is_no_mapping_is_refused(document: Any) -> None:
     with pytest.raises(ToolError, match="settings must be a mapping with the keys name, parts"):
-        record_of(Thing, document, at="settings")
+        record_of(SegmentedObject, document, at="settings")
 
 
 def test_texts_and_lists_of_numbers_may_be_kept_apart() -> None:
@@ -142,30 +142,30 @@ def test_texts_and_lists_of_numbers_may_be_kept_apart() -> None:
         kept[str(len(kept))] = text
         return str(len(kept) - 1)
 
-    thing = Thing("long name", corner=(1.0, 2.0))
-    document = document_of(thing, keep, 1)
+    item = SegmentedObject("long name", corner=(1.0, 2.0))
+    document = document_of(item, keep, 1)
     assert document == {"name": {"sha256": "0"}, "corner": {"sha256": "1"}}
-    assert record_of(Thing, document, recall=kept.__getitem__) == thing
+    assert record_of(SegmentedObject, document, recall=kept.__getitem__) == item
     with pytest.raises(ToolError, match="name is kept in a store, and none was given"):
-        record_of(Thing, document)
+        record_of(SegmentedObject, document)
     kept["1"] = "[1e999]"
     with pytest.raises(ToolError, match="corner must be a list of 2 finite numbers"):
-        record_of(Thing, document, recall=kept.__getitem__)
+        record_of(SegmentedObject, document, recall=kept.__getitem__)
 
 
 def test_a_file_of_yaml_says_the_line(tmp_path: Path) -> None:
     path = tmp_path / "thing.yaml"
     path.write_text("name: x\nparts:\n- {weight: 1}\n- weight: 2\n  count: many\n")
     with pytest.raises(ToolError, match=r"^thing\.yaml, line 4: parts\[1\]\.count must be a whole number from 0 to 9"):
-        read_yaml(Thing, path)
+        read_yaml(SegmentedObject, path)
     with pytest.raises(ToolError, match=r"^thing\.yaml, line 2: it is no plain YAML \(aliases are not allowed\)"):
-        yaml_record(Thing, "a: &a 1\nb: *a", "thing.yaml")
+        yaml_record(SegmentedObject, "a: &a 1\nb: *a", "thing.yaml")
     with pytest.raises(ToolError, match=r"^thing\.yaml: There are more than it weighs"):
-        yaml_record(Thing, "{name: x, parts: [{weight: 1, count: 2}]}", "thing.yaml")
+        yaml_record(SegmentedObject, "{name: x, parts: [{weight: 1, count: 2}]}", "thing.yaml")
     with pytest.raises(ToolError, match=r"^thing\.yaml cannot be read: it is longer than 10 bytes"):
-        read_yaml(Thing, path, YamlLimits(size=10))
+        read_yaml(SegmentedObject, path, YamlLimits(size=10))
     with pytest.raises(ToolError, match=r"^none\.yaml cannot be read: No such file"):
-        read_yaml(Thing, tmp_path / "none.yaml")
+        read_yaml(SegmentedObject, tmp_path / "none.yaml")
     assert yaml_record(dict[str, Part], "{a: {weight: 1}}", "parts.yaml") == {"a": Part(1.0)}
 
 
@@ -178,9 +178,9 @@ def test_a_file_of_json_is_named(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(ToolError, match=sentence):
-            read_json(Thing, path, 1000)
+            read_json(SegmentedObject, path, 1000)
     path.write_text('{"name": "x"}')
-    assert read_json(Thing, path, 1000) == Thing("x")
+    assert read_json(SegmentedObject, path, 1000) == SegmentedObject("x")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a_wrong_name_is_told_in_one_sentence_with_the_right_ones(port: str, spe
     assert str(caught.value).startswith(sentence)
 
 
-def test_what_looks_at_things_may_have_another_backend_for_pictures_without_depth() -> None:
+def test_what_looks_at_objects_may_have_another_backend_for_images_without_depth() -> None:
     for port in ("pointer", "detector", "segmenter", "depth"):
         assert PortNames(**{port: "pixels+other"}).parts(port) == ["pixels", "other"]
     for port, name in (("reader", "sim+pixels"), ("grasps", "a+b"), ("depth", "sim+pixels+sim")):
@@ -141,7 +141,7 @@ def test_a_package_that_was_installed_offers_its_segmenter_beside_the_truths_poi
 
 
 @pytest.mark.usefixtures("one_colour")
-def test_a_backend_over_pictures_is_shown_exactly_the_crop() -> None:
+def test_a_backend_over_images_is_shown_exactly_the_crop() -> None:
     named = PortNames(segmenter="one_colour:40").over("sim")
     segmenter: Any = registry.make("segmenter", named.segmenter)
     assert segmenter.reach == 40.0
@@ -185,7 +185,7 @@ def test_a_name_that_two_packages_offer_is_nobodys(one_colour: Path) -> None:
         registry.load("segmenter", "one_colour")
 
 
-def test_a_picture_without_a_frame_is_seen_by_the_backend_that_the_preset_names_for_it() -> None:
+def test_an_image_without_a_frame_is_seen_by_the_backend_that_the_preset_names_for_it() -> None:
     rgb = np.full((60, 90, 3), 255, np.uint8)
     rgb[20:40, 30:50] = (220, 30, 30)
     drawing = SessionImage(rgb)
@@ -193,4 +193,4 @@ def test_a_picture_without_a_frame_is_seen_by_the_backend_that_the_preset_names_
     alone = make_ports("sim", PortNames(segmenter="sim")).segmenter
     with pytest.raises(ToolError, match="no link to a camera frame") as caught:
         alone.segment(drawing, Everything())
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE

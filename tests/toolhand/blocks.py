@@ -9,7 +9,7 @@ SCENE = """objects:
   - {name: my-things/blue-block, position: [0.48, 0.05], yaw_deg: 20}
   - {name: red box, position: [0.50, -0.20]}
 """
-"""A scene with the block, of a folder whose name makes the set `my-things`."""
+"""A scene with the block, of a folder whose name makes the set `my-objects`."""
 
 _HALF_M = (0.025, 0.02, 0.03)
 """Half sides of the block [m]."""

@@ -471,10 +471,10 @@ def test_a_scene_file_is_read(cli: Cli, tmp_path: Path) -> None:
     assert entry["position_m"][:2] == [0.4, 0.1]
 
 
-def test_the_picture_of_a_scene_is_a_png_whatever_its_name(cli: Cli, tmp_path: Path) -> None:
+def test_the_image_of_a_scene_is_a_png_whatever_its_name(cli: Cli, tmp_path: Path) -> None:
     assert cli("scene", "3", "--image", "new/scene.jpg").status == 0
-    with Image.open(tmp_path / "new" / "scene.jpg") as picture:
-        assert (picture.format, picture.size) == ("PNG", (640, 480))
+    with Image.open(tmp_path / "new" / "scene.jpg") as image:
+        assert (image.format, image.size) == ("PNG", (640, 480))
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["scene.jpg"]
 
 
@@ -489,7 +489,7 @@ def test_tools_are_listed_for_people_and_as_schemas(cli: Cli) -> None:
         assert f"{schema['function']['name']}(" in text
 
 
-def test_a_call_prints_the_tools_text_and_keeps_its_picture(cli: Cli, tmp_path: Path) -> None:
+def test_a_call_prints_the_tools_text_and_keeps_its_image(cli: Cli, tmp_path: Path) -> None:
     arguments = '{"obj_name": "red box", "image_index": 0}'
     ended = cli("call", "point1.detect_one", arguments, "--image", "seen.png", "--json")
     assert ended.status == 0
@@ -498,12 +498,12 @@ def test_a_call_prints_the_tools_text_and_keeps_its_picture(cli: Cli, tmp_path: 
     assert document["text"].startswith("Detected 1 instance(s) of 'red box': [(")
     assert document["variables"] == {"red_box_detection": "list of 2"}
     assert document["error_code"] is None
-    with Image.open(tmp_path / "seen.png") as picture:
-        assert picture.size == (640, 480)
+    with Image.open(tmp_path / "seen.png") as image:
+        assert image.size == (640, 480)
     assert cli("call", "point1.detect_one", arguments).out.strip() == document["text"]
 
 
-def test_a_call_that_gives_no_picture_says_so_and_writes_none(cli: Cli, tmp_path: Path) -> None:
+def test_a_call_that_gives_no_image_says_so_and_writes_none(cli: Cli, tmp_path: Path) -> None:
     ended = cli("call", "vision_ops.index_at", '{"data": "$depth_map", "u": 0.5, "v": 0.5}', "--image", "none.png")
     assert ended.status == 0
     assert ended.out.startswith("Pixel value at (0.500, 0.500) is ")

@@ -31,14 +31,14 @@ def test_a_folder_of_rollouts_is_exported_once(form: str, command: Any, tmp_path
     collection(tmp_path / "made")
     arguments = ("data", "export", "--from", tmp_path / "made", "--format", form, "--out", tmp_path / "out")
     status, document, _ = command(*arguments)
-    assert (status, document["rows"], document["pictures"], document["skipped"]) == (0, 3, 6, [])
+    assert (status, document["rows"], document["images"], document["skipped"]) == (0, 3, 6, [])
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
     status, document, _ = command(*arguments)
     assert (status, document["error_code"]) == (2, "INVALID_ARGUMENT")
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
 
-def test_several_folders_are_exported_as_one_set_with_the_pictures_of_each(command: Any, tmp_path: Path) -> None:
+def test_several_folders_are_exported_as_one_set_with_the_images_of_each(command: Any, tmp_path: Path) -> None:
     collection(tmp_path / "expert", 2)
     collection(tmp_path / "others", 3)
     folders = (tmp_path / "others", tmp_path / "expert")

@@ -1,4 +1,4 @@
-"""RGB-D pictures of real cameras, and of recorded runs, as data for the mock robot and as a camera."""
+"""RGB-D images of real cameras, and of recorded runs, as data for the mock robot and as a camera."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def seen() -> Frame:
 
 @pytest.fixture
 def folder(tmp_path: Path, seen: Frame) -> Path:
-    """Two pictures of a real camera: depth as 16-bit PNG and as an array in the same unit."""
+    """Two images of a real camera: depth as 16-bit PNG and as an array in the same unit."""
     for part in ("rgb", "depth"):
         (tmp_path / "real" / part).mkdir(parents=True)
     units = np.rint(np.nan_to_num(seen.depth) * 5000.0).astype(np.uint16)
@@ -56,7 +56,7 @@ def about(folder: Path, **changed: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changed), encoding="utf-8")
 
 
-def test_a_folder_of_pictures_becomes_a_data_set_that_the_tools_look_at(cli: Cli, folder: Path, seen: Frame) -> None:
+def test_a_folder_of_images_becomes_a_data_set_that_the_tools_look_at(cli: Cli, folder: Path, seen: Frame) -> None:
     ended = cli("mock", "import", str(folder), "imported")
     assert (ended.status, ended.err) == (0, "")
     dataset = read_dataset("imported")
@@ -230,7 +230,7 @@ def spoilt_info(**changed: Any) -> Callable[[list[Any]], list[Any]]:
 
 
 def with_depth(of: Callable[[NDArray[np.float32]], NDArray[Any]], encoding: str) -> Callable[[list[Any]], list[Any]]:
-    """Every depth picture as a driver with other manners sends it."""
+    """Every depth image as a driver with other manners sends it."""
 
     def change(messages: list[Any]) -> list[Any]:
         depth = ZED["new"].topics.depth
@@ -246,7 +246,7 @@ def with_depth(of: Callable[[NDArray[np.float32]], NDArray[Any]], encoding: str)
 
 
 def stampless(messages: list[Any]) -> list[Any]:
-    """The pictures of a driver that leaves its stamps at 0."""
+    """The images of a driver that leaves its stamps at 0."""
     found = []
     for topic, kind, packet, at in messages:
         if kind in (ros.IMAGE, ros.CAMERA_INFO):
@@ -305,11 +305,11 @@ def packed(messages: list[Any]) -> list[Any]:
             shape = message.height, message.width
             if deep:
                 metres = np.frombuffer(bytes(message.data), np.float32).reshape(shape)
-                picture = Image.fromarray(np.rint(np.nan_to_num(metres) * 1000.0).astype(np.uint16))
+                image = Image.fromarray(np.rint(np.nan_to_num(metres) * 1000.0).astype(np.uint16))
             else:
-                picture = Image.fromarray(np.frombuffer(bytes(message.data), np.uint8).reshape(*shape, 4)[:, :, 2::-1])
+                image = Image.fromarray(np.frombuffer(bytes(message.data), np.uint8).reshape(*shape, 4)[:, :, 2::-1])
             with io.BytesIO() as stream:
-                picture.save(stream, "PNG")
+                image.save(stream, "PNG")
                 data = (struct.pack("<iff", 0, 0.0, 0.0) if deep else b"") + stream.getvalue()
             name = "16UC1; compressedDepth png" if deep else "rgb8; png compressed"
             head = ros.header(at + 5_000_000 * deep, ZED["new"].optical_frame)
@@ -347,7 +347,7 @@ def test_a_recording_in_another_usual_form_gives_the_same_frames(
         assert np.allclose(frame.T_base_camera, T, atol=1e-9)
 
 
-def test_a_picture_that_cannot_be_used_is_left_out_with_a_word_and_the_others_stay(tmp_path: Path, seen: Frame) -> None:
+def test_an_image_that_cannot_be_used_is_left_out_with_a_word_and_the_others_stay(tmp_path: Path, seen: Frame) -> None:
     messages = driver_messages(seen)[0]
     first = next(k for k, (topic, *_) in enumerate(messages) if topic == ZED["new"].topics.depth)
     messages[first] = with_depth(lambda depth: np.full(depth.shape, np.nan, np.float32), "32FC1")([messages[first]])[0]

@@ -35,14 +35,14 @@ def test_a_folder_is_shown_with_sizes_units_what_fits_and_what_is_refused(cli: C
     (entry,) = shown.document["sets"]
     assert (entry["set"], shown.document["gripper_mm"]) == ("größe-v2", 78.0)
     assert entry["counts"] == {
-        "things": 3,
+        "objects": 3,
         "usable": 2,
         "refused": 1,
         "fit": 1,
         "too_wide": 1,
         "containers": 0,
     }
-    rows = {row["thing"]: row for row in entry["things"]}
+    rows = {row["object"]: row for row in entry["objects"]}
     assert "say `scale`" in rows["house"]["refused"]
     assert (rows["tray"]["name"], rows["tray"]["unit"], rows["tray"]["fits"]) == (
         "big tray",

@@ -1,4 +1,4 @@
-"""`--objects` of the commands that take a scene: things of a folder of one's own, from the sentence to the report."""
+"""`--objects` of the commands that take a scene: objects of a folder of one's own, from the sentence to the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from toolhand.training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_o
 from toolhand.training.rollouts.work import make_work
 
 Cli = Callable[..., Any]
-THING = "my-things/blue-block"
+OBJECT = "my-things/blue-block"
 
 COMMANDS = [
     ("run", "pick up the blue block", "--scene", "scene.yaml"),
@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("perception", "words"), [("sim", "blue block"), ("sim", "brick"), ("pixels", "blue object")])
-def test_a_thing_of_a_folder_is_picked_up_judged_and_reported(
+def test_an_object_of_a_folder_is_picked_up_judged_and_reported(
     cli: Cli, folder: Path, perception: str, words: str
 ) -> None:
     ended = cli(
@@ -73,7 +73,7 @@ def test_a_thing_of_a_folder_is_picked_up_judged_and_reported(
     assert "There is no object set 'My_Things': it must be a folder" in gone.err
 
 
-def test_a_recorded_run_with_things_of_a_folder_is_carried_out_again_to_the_same_end(cli: Cli, folder: Path) -> None:
+def test_a_recorded_run_with_objects_of_a_folder_is_carried_out_again_to_the_same_end(cli: Cli, folder: Path) -> None:
     ended = cli(
         "run", "pick up the brick", "--scene", "scene.yaml", "--objects", "My_Things", "--no-animation", "--json"
     )
@@ -81,9 +81,9 @@ def test_a_recorded_run_with_things_of_a_folder_is_carried_out_again_to_the_same
     assert (again.status, again.document["same"]) == (0, True), again.err
 
 
-def test_scene_and_call_and_stations_know_the_things(cli: Cli, folder: Path) -> None:
+def test_scene_and_call_and_stations_know_the_objects(cli: Cli, folder: Path) -> None:
     shown = cli("scene", "scene.yaml", "--objects", "My_Things", "--json").document["objects"][0]
-    assert (shown["id"], shown["name"], shown["synonyms"]) == ("blue_block_1", THING, ["brick"])
+    assert (shown["id"], shown["name"], shown["synonyms"]) == ("blue_block_1", OBJECT, ["brick"])
     called = cli(
         "call", "roborefer.detect_one", json.dumps({"obj_name": "brick", "image_index": 0}), "--scene", "scene.yaml",
         "--objects", "My_Things",
@@ -96,7 +96,7 @@ def test_scene_and_call_and_stations_know_the_things(cli: Cli, folder: Path) -> 
         StationOptions(station="mock", objects="My_Things")
 
 
-def test_doctor_lists_the_things_of_a_folder_by_the_names_that_scenes_give_them(cli: Cli, folder: Path) -> None:
+def test_doctor_lists_the_objects_of_a_folder_by_the_names_that_scenes_give_them(cli: Cli, folder: Path) -> None:
     document = cli("doctor", "--objects", "My_Things", "--json").document
     assert document["objects"] == {"my-things": ["blue-block"]}
     assert {offer["name"] for offer in document["backends"]["sensor"]} >= {"clean", "realsense_d435", "hard"}
@@ -162,20 +162,20 @@ def test_installed_sets_may_be_named_beside_folders(
     plus.rename(folder)
     assert choose_sets("My_Things+generated") == ("my-things", "generated")
     assert choose_sets("") == ()
-    assert find_asset(THING).name == "blue block", "nothing named leaves all as it is"
+    assert find_asset(OBJECT).name == "blue block", "nothing named leaves all as it is"
 
 
 # ---- Other processes ----
 
 
-def things_on_the_table(config: StationConfig) -> list[str]:
+def objects_on_the_table(config: StationConfig) -> list[str]:
     """The work of another process, which was handed nothing but a configuration."""
     choose_sets(config.objects)
     scene = parse_scene(SCENE)
     return [placed.asset.name for placed in Station(scene, config).scene.objects]
 
 
-def knows_the_thing(plan: RolloutPlan, folder: Path) -> Callable[[str], str]:
+def knows_the_object(plan: RolloutPlan, folder: Path) -> Callable[[str], str]:
     make_work(plan, folder)
     return lambda name: find_asset(name).name
 
@@ -183,7 +183,7 @@ def knows_the_thing(plan: RolloutPlan, folder: Path) -> Callable[[str], str]:
 def test_a_worker_knows_the_sets_by_its_configuration_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = StationConfig(objects=str(folder), image_size=(160, 120))
     monkeypatch.delenv(OBJECTS_PATH)
-    found = run_jobs(things_on_the_table, [config, config], 2, lambda job, why: [why])
+    found = run_jobs(objects_on_the_table, [config, config], 2, lambda job, why: [why])
     assert found == [["blue block", "red box"]] * 2
 
 
@@ -193,8 +193,8 @@ def test_a_worker_of_rollouts_knows_the_sets_of_its_plan(
     plan = EvaluationPlan(tasks_of(["pick"], 1), group_size=1, objects=str(folder))
     assert plan.config.objects == str(folder)
     monkeypatch.delenv(OBJECTS_PATH)
-    with Workers(functools.partial(knows_the_thing, plan, tmp_path), count=1) as workers:
-        (end,) = workers.run([THING])
+    with Workers(functools.partial(knows_the_object, plan, tmp_path), count=1) as workers:
+        (end,) = workers.run([OBJECT])
     assert end.result == "blue block", end.problem
 
 

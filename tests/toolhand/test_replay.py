@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_chunks_and_metadata(done: Done, tmp_path: 
         assert (tmp_path / name).read_bytes() == (done.folder / name).read_bytes()
 
 
-def test_a_run_with_its_pictures_takes_less_than_a_megabyte(done: Done) -> None:
+def test_a_run_with_its_images_takes_less_than_a_megabyte(done: Done) -> None:
     assert 20_000 < (done.folder / "run.mcap").stat().st_size < 1_000_000
 
 

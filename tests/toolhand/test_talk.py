@@ -103,10 +103,10 @@ def test_a_question_leaves_a_small_folder_and_only_the_newest_runs_are_kept(
     assert (tmp_path / "notes").is_dir()
     for entry in entries:
         files = [path for path in Path(entry.path).rglob("*") if path.is_file()]
-        pictures = [path for path in files if path.suffix == ".jpg"]
+        images = [path for path in files if path.suffix == ".jpg"]
         assert sum(path.stat().st_size for path in files) < 500_000
         assert b"data:image" not in (Path(entry.path) / "report.html").read_bytes()
-        assert len(pictures) == (Path(entry.path) / "report.html").read_text().count("<figure id=")
+        assert len(images) == (Path(entry.path) / "report.html").read_text().count("<figure id=")
 
 
 def test_ctrl_c_twice_leaves_and_the_end_of_the_input_does(

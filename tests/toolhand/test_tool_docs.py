@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from docs.site import tool_docs
-from docs.site.tool_docs import PICTURE_BYTES, PICTURE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
+from docs.site.tool_docs import IMAGE_BYTES, IMAGE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
 from docs.site.tool_families import FAMILIES, tool_matrix, tools_of
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
@@ -18,7 +18,7 @@ from toolhand.tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, 
 from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
 
 FOLDER = ROOT / "docs" / "reference" / "tools"
-ALL_PICTURES_BYTES = 700_000
+ALL_IMAGES_BYTES = 700_000
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def page() -> str:
 
 
 @pytest.mark.skipif(bool(seccomp.why_missing()), reason=seccomp.why_missing())
-def test_every_example_succeeds_and_the_page_and_the_pictures_show_what_came_out() -> None:
+def test_every_example_succeeds_and_the_page_and_the_images_show_what_came_out() -> None:
     assert tool_docs.stale(tool_docs.make_documents()) == [], "run python -m docs.site.tool_docs"
 
 
@@ -49,21 +49,21 @@ def test_the_matrix_names_every_tool_once(specs: list[ToolSpec]) -> None:
     assert sorted(names) == sorted(n if n in names else n.rpartition(".")[2] for n in (spec.name for spec in specs))
 
 
-def test_the_page_shows_each_picture_file_once(page: str) -> None:
+def test_the_page_shows_each_image_file_once(page: str) -> None:
     shown = re.findall(r"!\[[^\]]*\]\(tools/([^)]+)\)", page)
     assert len(shown) == len(set(shown))
     assert set(shown) == {path.name for path in FOLDER.iterdir()}
 
 
-def test_the_pictures_are_small_and_can_be_decoded() -> None:
+def test_the_images_are_small_and_can_be_decoded() -> None:
     paths = sorted(FOLDER.iterdir())
     for path in paths:
-        with Image.open(path) as picture:
-            picture.load()
-            assert picture.format == "JPEG"
-            assert picture.width <= PICTURE_WIDTH, path.name
-        assert path.stat().st_size <= PICTURE_BYTES, path.name
-    assert sum(path.stat().st_size for path in paths) < ALL_PICTURES_BYTES
+        with Image.open(path) as image:
+            image.load()
+            assert image.format == "JPEG"
+            assert image.width <= IMAGE_WIDTH, path.name
+        assert path.stat().st_size <= IMAGE_BYTES, path.name
+    assert sum(path.stat().st_size for path in paths) < ALL_IMAGES_BYTES
 
 
 def test_every_link_inside_the_page_leads_to_a_heading(page: str) -> None:
@@ -92,7 +92,7 @@ def test_what_is_stale_is_named_and_written_anew(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "docs" / "reference" / "tools").iterdir()) == ["a.jpg", "b.jpg"]
 
 
-def test_a_picture_with_one_mark_elsewhere_is_stale(tmp_path: Path) -> None:
+def test_an_image_with_one_mark_elsewhere_is_stale(tmp_path: Path) -> None:
     grey = np.full((240, 320, 3), 128, np.uint8)
     one, other = grey.copy(), grey.copy()
     one[100:105, 100:105], other[100:105, 120:125] = (255, 0, 0), (255, 0, 0)
@@ -120,10 +120,10 @@ def test_the_command_says_what_is_stale_and_writes_nothing(
     assert tool_docs.main(["--wrong"]) == 2
 
 
-def test_a_picture_that_is_hard_to_compress_still_fits() -> None:
+def test_an_image_that_is_hard_to_compress_still_fits() -> None:
     noise = np.random.default_rng(0).normal(128, 30, (120, 160, 3)).clip(0, 255).astype(np.uint8)
     data = encode(noise)
-    assert len(data) <= PICTURE_BYTES
+    assert len(data) <= IMAGE_BYTES
     assert Image.open(io.BytesIO(data)).size == (160, 120)
 
 

@@ -1,4 +1,4 @@
-"""`toolhand view`: the clouds of a recording as files and pictures, in the base frame."""
+"""`toolhand view`: the clouds of a recording as files and images, in the base frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.toolhand.test_mock_import import driver_messages, write_mcap
 from toolhand.agent_node.runs.mcap.frames import recorded_frames
-from toolhand.cli.view import cloud_of, picture_of
+from toolhand.cli.view import cloud_of, image_of
 from toolhand.sim.mock.recording import record_frame
 from toolhand.tool_nodes.clouds.files import read_cloud
 from toolhand.tool_nodes.types import Frame
@@ -26,7 +26,7 @@ def seen() -> Frame:
     return record_frame(3, (160, 120)).frame
 
 
-def test_each_picture_of_a_recording_becomes_a_cloud_and_a_picture_of_it(tmp_path: Path, seen: Frame, cli: Cli) -> None:
+def test_each_image_of_a_recording_becomes_a_cloud_and_an_image_of_it(tmp_path: Path, seen: Frame, cli: Cli) -> None:
     write_mcap(tmp_path / "zed.mcap", driver_messages(seen)[0])
     ended = cli("view", str(tmp_path / "zed.mcap"), "--json")
     assert ended.status == 0, ended.err
@@ -38,12 +38,12 @@ def test_each_picture_of_a_recording_becomes_a_cloud_and_a_picture_of_it(tmp_pat
         cloud, own = read_cloud(Path(written["ply"])), cloud_of(frame)
         np.testing.assert_allclose(cloud.points, own.points, atol=1e-6)
         np.testing.assert_array_equal(cloud.colours, own.colours)
-        with Image.open(written["png"]) as picture:
-            assert np.array_equal(np.asarray(picture), picture_of(own, frame))
-    shown = np.asarray(picture_of(cloud_of(frames[0]), frames[0]))
+        with Image.open(written["png"]) as image:
+            assert np.array_equal(np.asarray(image), image_of(own, frame))
+    shown = np.asarray(image_of(cloud_of(frames[0]), frames[0]))
     assert shown.shape == (480, 1280, 3)
     for half in np.split(shown, 2, axis=1):
-        assert len(np.unique(half.reshape(-1, 3), axis=0)) > 100  # things, and not paper alone
+        assert len(np.unique(half.reshape(-1, 3), axis=0)) > 100  # objects, and not paper alone
     table = cloud_of(frames[0]).points[:, 2]
     assert abs(float(np.median(table))) < 0.02  # the base frame has the table at 0
 

@@ -1,1 +1,1 @@
-"""Hand-eye calibration: where a camera is, from pictures of a board and the joint positions of the arm."""
+"""Hand-eye calibration: where a camera is, from images of a board and the joint positions of the arm."""

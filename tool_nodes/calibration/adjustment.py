@@ -35,7 +35,7 @@ class HandEyeProblem:
 
     Attributes:
         joints: (n, d) joint positions as they were read [rad].
-        seen: Corners of each of the n pictures.
+        seen: Corners of each of the n images.
         points: (N, 3) all corners in the board's frame [m].
         K: (3, 3) intrinsics [px].
         on_hand: True where the arm carries the camera and the board rests; False where it carries the board.
@@ -61,7 +61,7 @@ class Adjusted:
         Z: (4, 4) board: in the other of the two.
         scale: True size of the board over its stated size [-]; 1 where it was no unknown.
         errors: (n, d) joint errors: true less read positions [rad].
-        joint_sd: Standard deviation of the joint errors: of the prior, or larger where the pictures say so [rad].
+        joint_sd: Standard deviation of the joint errors: of the prior, or larger where the images say so [rad].
         covariance: (12, 12) of the steps of X and of Z, each in its own frame, translation [m] before rotation [rad];
             (13, 13) with the scale.
         rms_px: Root mean square of the corners' residuals [px].
@@ -84,13 +84,13 @@ class _Linearised:
         self.common = 13 if free_scale else 12
 
     def residuals(self, X: FloatArray, Z: FloatArray, scale: float, errors: FloatArray) -> list[FloatArray]:
-        """Measured less predicted pixels of each picture (2k,), in standard deviations."""
-        return [self._picture(i, X, Z, scale, errors[i])[0] for i in range(len(errors))]
+        """Measured less predicted pixels of each image (2k,), in standard deviations."""
+        return [self._image(i, X, Z, scale, errors[i])[0] for i in range(len(errors))]
 
     def _chain(
         self, i: int, X: FloatArray, Z: FloatArray, scale: float, error: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Of picture i: the hand F, and the corners in the board's, the base's and the camera's frame."""
+        """Of image i: the hand F, and the corners in the board's, the base's and the camera's frame."""
         problem = self.problem
         F = self._kinematics.fk(problem.joints[i] + error)
         own = scale * problem.points[problem.seen[i].ids]
@@ -100,7 +100,7 @@ class _Linearised:
         before = (in_base - carrier[:3, 3]) @ carrier[:3, :3]
         return F, own, in_base, before
 
-    def _picture(
+    def _image(
         self, i: int, X: FloatArray, Z: FloatArray, scale: float, error: FloatArray
     ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         chain = self._chain(i, X, Z, scale, error)
@@ -108,13 +108,13 @@ class _Linearised:
         residual = (self.problem.seen[i].pixels - predicted).ravel() / self.problem.noise_px
         return residual, by_point / self.problem.noise_px, chain
 
-    def picture(
+    def image(
         self, i: int, X: FloatArray, Z: FloatArray, scale: float, error: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Residuals (2k,) of picture i, and the derivatives of what is predicted, by the common unknowns and by its
+        """Residuals (2k,) of image i, and the derivatives of what is predicted, by the common unknowns and by its
         joints."""
         problem = self.problem
-        residual, by_point, (F, own, in_base, before) = self._picture(i, X, Z, scale, error)
+        residual, by_point, (F, own, in_base, before) = self._image(i, X, Z, scale, error)
         R_camera_base = (X if not problem.on_hand else F @ X)[:3, :3].T
         R_camera_board = R_camera_base @ (Z if problem.on_hand else F @ Z)[:3, :3]
         k = len(own)
@@ -139,7 +139,7 @@ def adjust(
     standard deviations are those of the robot that was there.
 
     Args:
-        problem: Pictures, joints and their noise.
+        problem: Images, joints and their noise.
         kinematics: Kinematics of the robot.
         X, Z: (4, 4) first solution.
         free_scale: The size of the board is an unknown, too.
@@ -206,7 +206,7 @@ def _normal_equations(
     prior = 1.0 / linearised.problem.joint_sd**2
     blocks = []
     for i, error in enumerate(errors):
-        residual, by_common, by_joints = linearised.picture(i, X, Z, scale, error)
+        residual, by_common, by_joints = linearised.image(i, X, Z, scale, error)
         weights = _weights(residual)
         weighted = weights[:, None] * by_joints
         inverse: FloatArray = np.linalg.inv(by_joints.T @ weighted + prior * np.eye(len(error))).astype(float)
@@ -224,7 +224,7 @@ def _summed_up(linearised: _Linearised, X: FloatArray, Z: FloatArray, scale: flo
     residuals = np.concatenate(linearised.residuals(X, Z, scale, errors))
     found = 0.0
     if np.isfinite(covariance).all():
-        # An error that the pictures do not determine stays at the prior's zero, and says nothing of how large it is.
+        # An error that the images do not determine stays at the prior's zero, and says nothing of how large it is.
         determined = float(errors.size)
         for inverse, mixed, _ in blocks:
             spread = inverse + inverse @ mixed.T @ covariance @ mixed @ inverse

@@ -1,7 +1,7 @@
-"""Poses of the board before a camera from its corners, each picture by itself, and what they say of the intrinsics.
+"""Poses of the board before a camera from its corners, each image by itself, and what they say of the intrinsics.
 
-No robot is in it: how far the corners are from where the best pose has them is the noise of the pictures, and
-intrinsics that fit the pictures better than those that were given are another camera's.
+No robot is in it: how far the corners are from where the best pose has them is the noise of the images, and
+intrinsics that fit the images better than those that were given are another camera's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ITERATIONS = 30
 _STEP = 1e-10
 """Relative decrease of the squared error below which it has converged [-]."""
 _NOISE_FLOOR_PX = 0.02
-"""Least standard deviation of a corner that is believed [px]: what blur and sampling shift all corners of a picture
+"""Least standard deviation of a corner that is believed [px]: what blur and sampling shift all corners of an image
 together is not in its residuals."""
 
 
@@ -52,15 +52,15 @@ def seen_at(points: FloatArray, K: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def board_pose(corners: BoardCorners, points: FloatArray, K: FloatArray) -> FloatArray:
-    """T_camera_board (4, 4) that fits the corners of one picture best.
+    """T_camera_board (4, 4) that fits the corners of one image best.
 
     Args:
-        corners: Where they are in the picture.
+        corners: Where they are in the image.
         points: (N, 3) all corners in the board's frame [m].
         K: (3, 3) intrinsics [px].
 
     Raises:
-        ToolError: PICTURE_UNUSABLE where no pose before the camera has them there.
+        ToolError: IMAGE_UNUSABLE where no pose before the camera has them there.
     """
     own = points[corners.ids]
     T = _from_homography(corners.pixels, own, K)
@@ -75,7 +75,7 @@ def board_pose(corners: BoardCorners, points: FloatArray, K: FloatArray) -> Floa
         before = error
         T = turned(T, np.linalg.lstsq(jacobian, residual, rcond=None)[0].astype(float))
     raise ToolError(
-        ErrorCode.PICTURE_UNUSABLE,
+        ErrorCode.IMAGE_UNUSABLE,
         "The corners in the picture fit no pose of the board.",
         "Take the picture again, with the whole board flat and in view.",
     )
@@ -111,13 +111,13 @@ def _reprojection(
 
 @dataclass(frozen=True)
 class IntrinsicsCheck:
-    """Intrinsics as the pictures have them, beside those that were given.
+    """Intrinsics as the images have them, beside those that were given.
 
     Attributes:
         noise_px: Standard deviation of a corner's coordinate [px].
-        values: (5,) fx, fy, cx, cy [px] and the radial distortion k1 [-] that fit the pictures best.
+        values: (5,) fx, fy, cx, cy [px] and the radial distortion k1 [-] that fit the images best.
         sd: (5,) their standard deviations.
-        edge_px: By how much k1 moves a point half a picture's width from the middle [px].
+        edge_px: By how much k1 moves a point half an image's width from the middle [px].
     """
 
     noise_px: float
@@ -129,14 +129,14 @@ class IntrinsicsCheck:
 def check_intrinsics(
     seen: Sequence[BoardCorners], poses: Sequence[FloatArray], points: FloatArray, K: FloatArray, width: int
 ) -> IntrinsicsCheck:
-    """The intrinsics that fit all pictures best, each with the board at a free pose.
+    """The intrinsics that fit all images best, each with the board at a free pose.
 
     Args:
-        seen: Corners of each of n pictures.
+        seen: Corners of each of n images.
         poses: n first poses T_camera_board (4, 4), of `board_pose`.
         points: (N, 3) all corners in the board's frame [m].
         K: (3, 3) given intrinsics [px].
-        width: Width of the pictures [px].
+        width: Width of the images [px].
     """
     noise_px = _noise(seen, poses, points, K)
     values = np.array([K[0, 0], K[1, 1], K[0, 2], K[1, 2], 0.0])
@@ -148,7 +148,7 @@ def check_intrinsics(
         error = sum(float(residual @ residual) for residual, _, _ in parts)
         normal, right = np.zeros((5, 5)), np.zeros(5)
         blocks = []
-        for residual, by_values, by_pose in parts:  # the poses are eliminated: each is in one picture alone
+        for residual, by_values, by_pose in parts:  # the poses are eliminated: each is in one image alone
             inverse = np.linalg.pinv(by_pose.T @ by_pose)
             mixed = by_values.T @ by_pose
             normal += by_values.T @ by_values - mixed @ inverse @ mixed.T
@@ -173,7 +173,7 @@ def check_intrinsics(
 def _free_intrinsics(
     T: FloatArray, own: BoardCorners, points: FloatArray, values: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Residuals (2k,) of one picture and the derivatives of its predicted pixels by fx, fy, cx, cy, k1 and the pose."""
+    """Residuals (2k,) of one image and the derivatives of its predicted pixels by fx, fy, cx, cy, k1 and the pose."""
     fx, fy, cx, cy, k1 = values
     before = points[own.ids] @ T[:3, :3].T + T[:3, 3]
     x, y = before[:, 0] / before[:, 2], before[:, 1] / before[:, 2]

@@ -1,6 +1,6 @@
 """A first solution of the hand-eye problem without iteration: rotation by singular values, then translation.
 
-With X the camera, Z the board, G_i what the robot says and C_i what picture i says, X C_i = G_i Z. Two pictures leave
+With X the camera, Z the board, G_i what the robot says and C_i what image i says, X C_i = G_i Z. Two images leave
 Z out: A X = X B with A = G_i G_j^-1 and B = C_i C_j^-1. The rotation vectors of all A are those of all B, turned by X
 (Park and Martin 1994).
 """
@@ -43,11 +43,11 @@ def turns(G: FloatArray) -> tuple[float, float]:
 
 
 def solve_closed_form(G: FloatArray, C: FloatArray) -> ClosedForm:
-    """The X and Z that come near to X C_i = G_i Z in all n pictures.
+    """The X and Z that come near to X C_i = G_i Z in all n images.
 
     Args:
         G: (n, 4, 4) poses by the robot; n is 3 or more.
-        C: (n, 4, 4) T_camera_board by the pictures.
+        C: (n, 4, 4) T_camera_board by the images.
     """
     first, second = _pairs(len(G))
     A, B = G[first] @ invert(G[second]), C[first] @ invert(C[second])

@@ -1,4 +1,4 @@
-"""Corners of the board in pictures, by OpenCV (extra `calibrate`); nothing else of the calibration needs it."""
+"""Corners of the board in images, by OpenCV (extra `calibrate`); nothing else of the calibration needs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 FEWEST_CORNERS = 8
-"""Corners that a picture must show [-]: a pose has six unknowns, four corners determine it, and twice as many show
+"""Corners that an image must show [-]: a pose has six unknowns, four corners determine it, and twice as many show
 whether they fit."""
 
 _DARK, _BRIGHT = 40.0, 215.0
@@ -24,7 +24,7 @@ _DARK, _BRIGHT = 40.0, 215.0
 
 @dataclass(frozen=True)
 class BoardCorners:
-    """Corners of the board that one picture shows.
+    """Corners of the board that one image shows.
 
     Attributes:
         ids: (k,) indices into `CharucoBoard.corners`.
@@ -61,10 +61,10 @@ def pattern(board: CharucoBoard) -> BoolArray:
 
 
 def find_corners(rgb: NDArray[np.uint8], board: CharucoBoard) -> BoardCorners:
-    """The board's corners in a picture (H, W, 3), to a fraction of a pixel.
+    """The board's corners in an image (H, W, 3), to a fraction of a pixel.
 
     Raises:
-        ToolError: PICTURE_UNUSABLE where it shows too few of them, with the likely cause and what to do;
+        ToolError: IMAGE_UNUSABLE where it shows too few of them, with the likely cause and what to do;
             UNAVAILABLE without OpenCV.
     """
     _, detector = _detector(board)
@@ -79,32 +79,32 @@ def find_corners(rgb: NDArray[np.uint8], board: CharucoBoard) -> BoardCorners:
 
 
 def _unusable(grey: NDArray[np.uint8], board: CharucoBoard, corners: int, markers: int) -> ToolError:
-    """Why a picture shows too few corners, as far as it tells."""
+    """Why an image shows too few corners, as far as it tells."""
     total = (board.columns - 1) * (board.rows - 1)
     _, detector = _detector(board)
     _, mirrored, _, _ = detector.detectBoard(np.ascontiguousarray(grey[:, ::-1]))
     if mirrored is not None and len(mirrored) >= FEWEST_CORNERS:
         return ToolError(
-            ErrorCode.PICTURE_UNUSABLE,
+            ErrorCode.IMAGE_UNUSABLE,
             "The board is mirrored: its markers are found once the picture is flipped.",
             "Print the board without mirroring, look at its printed side, and switch off flipping in the camera.",
         )
     if corners or markers > 2:
         return ToolError(
-            ErrorCode.PICTURE_UNUSABLE,
+            ErrorCode.IMAGE_UNUSABLE,
             f"The picture shows {corners} of the board's {total} corners; it must show {FEWEST_CORNERS}.",
             f"Bring the whole board into the picture and nothing before it, and check that it is a {board}.",
         )
     mean = float(grey.mean())
     if not _DARK <= mean <= _BRIGHT:
         return ToolError(
-            ErrorCode.PICTURE_UNUSABLE,
+            ErrorCode.IMAGE_UNUSABLE,
             f"The picture is too {'dark' if mean < _DARK else 'bright'} to show a board: its mean grey level is "
             f"{mean:.0f} of 255.",
             "Change the light or the exposure.",
         )
     return ToolError(
-        ErrorCode.PICTURE_UNUSABLE,
+        ErrorCode.IMAGE_UNUSABLE,
         "The picture shows no board: no marker of it is to be seen.",
         f"Bring the whole board, a {board}, into the picture, in focus and at rest, its printed side to the camera.",
     )

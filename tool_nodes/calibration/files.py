@@ -60,7 +60,7 @@ class CameraCalibration:
         rms_px: Root mean square of the corners' residuals [px].
         joint_sd_deg: Standard deviation of the joints' errors [degrees].
         intrinsics: fx, fy, cx, cy [px].
-        size: (width, height) of the pictures [px].
+        size: (width, height) of the images [px].
     """
 
     robot: str

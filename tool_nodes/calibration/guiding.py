@@ -21,7 +21,7 @@ from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, J
 SPEED = 0.5
 """Share of the allowed speed between two poses [-]: a person stands beside, and a held board swings less."""
 _SETTLES_S = 0.5
-"""Rest before a picture [s]: the arm's last oscillation with a board in the hand, and pictures that come late."""
+"""Rest before an image [s]: the arm's last oscillation with a board in the hand, and images that come late."""
 _MOST_TRIES = 4
 """Views that are tried for each pose that is wanted, on the average [-]; of the usual ones two thirds succeed."""
 _UNREACHED = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED, ErrorCode.OUT_OF_WORKSPACE})
@@ -32,9 +32,9 @@ class BoardSighting:
     """One pose of a calibration.
 
     Attributes:
-        joints: (n,) as read while the picture was taken [rad].
+        joints: (n,) as read while the image was taken [rad].
         corners: Corners of the board.
-        frame: The picture.
+        frame: The image.
     """
 
     joints: FloatArray
@@ -57,14 +57,14 @@ class _Way:
 
 
 class GuidedCalibration(GuardedMoves):
-    """Takes the pictures of a calibration with an arm that a guard stands before.
+    """Takes the images of a calibration with an arm that a guard stands before.
 
     Args:
         arm, planner, guard, robot: See `toolhand.tool_nodes.motion.manipulation.Manipulator`.
         camera: The camera to calibrate.
-        watching: The camera whose pictures a person is shown.
+        watching: The camera whose images a person is shown.
         said: Where board and camera are about.
-        tell: Called with a sentence for each pose that gave no picture of the board.
+        tell: Called with a sentence for each pose that gave no image of the board.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class GuidedCalibration(GuardedMoves):
         try:
             corners = find_corners(frame.rgb, self._said.board)
         except ToolError as error:
-            if error.code is not ErrorCode.PICTURE_UNUSABLE:
+            if error.code is not ErrorCode.IMAGE_UNUSABLE:
                 raise
             self._tell(f"{what}: {error.message} {error.hint}")
             return
@@ -151,4 +151,4 @@ class GuidedCalibration(GuardedMoves):
 
 
 STILL_RAD = np.radians(0.1)
-"""A joint that turns further during a picture has not come to rest [rad]: five times an encoder's noise."""
+"""A joint that turns further during an image has not come to rest [rad]: five times an encoder's noise."""

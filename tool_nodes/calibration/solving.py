@@ -1,4 +1,4 @@
-"""From pictures of the board and joint positions to where the camera is; what does not agree is named."""
+"""From images of the board and joint positions to where the camera is; what does not agree is named."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _WORST_SD = (0.002, np.radians(0.25))
 _CERTAIN = 4.0
 """A difference of this many of its standard deviations is no chance [-]: one in 16,000."""
 _OTHER_FOCAL, _OTHER_CENTRE_PX, _BENT_PX = 0.01, 10.0, 2.0
-"""Focal lengths that differ by this share [-], principal points and edges of the picture that are this far off [px],
-are another camera's, or a lens's whose pictures are raw; calibrations of one camera agree five times as well."""
+"""Focal lengths that differ by this share [-], principal points and edges of the image that are this far off [px],
+are another camera's, or a lens's whose images are raw; calibrations of one camera agree five times as well."""
 _OTHER_SIZE = 0.01
 """Boards whose size is wrong by this share are named [-]: 2.5 mm of 245 mm, which a ruler shows."""
 _ROBOT_RAD = np.radians(0.5)
@@ -53,7 +53,7 @@ class HandEye:
         covariance: (6, 6) of X, in its own frame: translation [m] before rotation vector [rad].
         joint_sd: Standard deviation of the joints' errors, as stated or larger [rad].
         rms_px: Root mean square of the corners' residuals [px].
-        intrinsics: Intrinsics as the pictures have them, and the noise of the corners.
+        intrinsics: Intrinsics as the images have them, and the noise of the corners.
         poses: Number of poses.
     """
 
@@ -105,17 +105,17 @@ def solve(
     Args:
         robot: Robot whose joints they are.
         joints: (n, d) joint positions as read in each pose, while the arm stood still [rad].
-        seen: Corners of the n pictures.
+        seen: Corners of the n images.
         board: Board that they show.
-        K: (3, 3) intrinsics of the pictures [px].
-        size: (width, height) of the pictures [px].
+        K: (3, 3) intrinsics of the images [px].
+        size: (width, height) of the images [px].
         on_hand: True where the arm carries the camera and the board rests; False where it carries the board.
         joint_sd: Least standard deviation of the joints' errors [rad].
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are too few poses or they do not turn enough, where intrinsics, size of
-            the board, single poses or all joints do not agree with the pictures, or the result would be too uncertain.
-            PICTURE_UNUSABLE for corners that fit no pose of the board.
+            the board, single poses or all joints do not agree with the images, or the result would be too uncertain.
+            IMAGE_UNUSABLE for corners that fit no pose of the board.
     """
     check_poses(robot, joints, on_hand)
     kinematics = Kinematics(robot)
@@ -186,7 +186,7 @@ def _require_agreement(
 
 
 def _disagree(free: Adjusted, problem: HandEyeProblem, kinematics: Kinematics, C: Sequence[FloatArray]) -> ToolError:
-    """Joints and pictures do not belong together at all."""
+    """Joints and images do not belong together at all."""
     other = replace(problem, on_hand=not problem.on_hand)
     first = solve_closed_form(carried_by(kinematics.fk_path(problem.joints), other.on_hand), np.array(C))
     if adjust(other, kinematics, first.X, first.Z, free_scale=True).joint_sd < _ROBOT_RAD:
@@ -203,7 +203,7 @@ def _disagree(free: Adjusted, problem: HandEyeProblem, kinematics: Kinematics, C
 
 
 def _shuffled(problem: HandEyeProblem, C: Sequence[FloatArray]) -> bool:
-    """True where the joints stay as they are between two pictures that differ, or the other way about."""
+    """True where the joints stay as they are between two images that differ, or the other way about."""
     moved = [float(np.abs(b - a).max()) > 1e-3 for a, b in pairwise(problem.joints)]
     changed = [float(np.linalg.norm((b - a)[:3, 3])) > 1e-3 for a, b in pairwise(C)]
     return moved != changed

@@ -18,7 +18,7 @@ from toolhand.tool_nodes.types import FloatArray, Frame
 
 POSE_M, POSE_RAD = 0.003, np.radians(0.3)
 """By how much a frame's pose may be off the file's [m], [rad]: joints move by a few hundredths of a degree between the
-picture and their reading, and whoever publishes another calibration is off by more."""
+image and their reading, and whoever publishes another calibration is off by more."""
 OTHER_FOCAL = 0.01
 """Share by which a focal length may differ [-], as in `toolhand.tool_nodes.calibration.solving`."""
 
@@ -26,16 +26,16 @@ OTHER_FOCAL = 0.01
 def check_calibration(
     made: CameraCalibration, robot: RobotModel, frame: Frame, q: FloatArray
 ) -> TablePlane | ToolError:
-    """Compare a picture with a calibration.
+    """Compare an image with a calibration.
 
     Args:
         made: The calibration.
         robot: The robot.
-        frame: A picture of now, with the pose that the graph gives it.
+        frame: An image of now, with the pose that the graph gives it.
         q: (n,) joint positions of now [rad].
 
     Returns:
-        The table as the picture has it, or why it shows none.
+        The table as the image has it, or why it shows none.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a calibration of another robot; UNAVAILABLE where pose, intrinsics or table do
@@ -61,7 +61,7 @@ def check_calibration(
     try:
         plane = table_plane(frame)
     except ToolError as error:
-        if error.code not in (ErrorCode.NO_DEPTH, ErrorCode.PICTURE_UNUSABLE):
+        if error.code not in (ErrorCode.NO_DEPTH, ErrorCode.IMAGE_UNUSABLE):
             raise
         return error
     require_table(plane.height_m, plane.tilt_rad, f"the {made.camera} camera")

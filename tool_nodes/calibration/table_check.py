@@ -25,12 +25,12 @@ span 6 by 4, and with its margin the board is 1.6 times as high."""
 def check_table(found: HandEye, said: Arrangement, frames: Sequence[Frame], seen: Sequence[BoardCorners]) -> bool:
     """Compare the table with the height that motions are planned with; False where nothing shows it.
 
-    The board on the table shows it by itself; for a camera beside the table it is the depth of the pictures.
+    The board on the table shows it by itself; for a camera beside the table it is the depth of the images.
 
     Args:
         found: The calibration.
         said: Where board and camera were said to be.
-        frames: Pictures of it.
+        frames: Images of it.
         seen: Corners of the board in each.
 
     Raises:
@@ -47,7 +47,7 @@ def check_table(found: HandEye, said: Arrangement, frames: Sequence[Frame], seen
         try:
             planes.append(table_plane(replace(frame, T_base_camera=found.X, depth=_without_board(frame, corners))))
         except ToolError as error:
-            if error.code not in (ErrorCode.NO_DEPTH, ErrorCode.PICTURE_UNUSABLE):
+            if error.code not in (ErrorCode.NO_DEPTH, ErrorCode.IMAGE_UNUSABLE):
                 raise
     if not planes:
         return False
@@ -57,7 +57,7 @@ def check_table(found: HandEye, said: Arrangement, frames: Sequence[Frame], seen
 
 
 def _without_board(frame: Frame, corners: BoardCorners) -> NDArray[np.float32]:
-    """Depth (H, W) [m] without the board in the hand, which may be the largest level thing of the picture."""
+    """Depth (H, W) [m] without the board in the hand, which may be the largest level object of the image."""
     middle = corners.pixels.mean(axis=0)
     around = middle + _WIDER * (outline(corners.pixels) - middle)
     drawn = Image.new("1", frame.size)

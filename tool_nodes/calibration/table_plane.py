@@ -17,9 +17,9 @@ _REACH_M = (0.1, 1.0)
 _NEAR_M = 0.012
 """Points within this of a plane are of it [m]: three times the noise of stereo depth at 1 m, and waves of a desk."""
 _TRIES = 200
-"""Planes through three points that are tried [-]: where the table is a quarter of the picture, three."""
+"""Planes through three points that are tried [-]: where the table is a quarter of the image, three."""
 _TAKEN = 4000
-"""Points of a picture that are looked at [-]; they bound the time."""
+"""Points of an image that are looked at [-]; they bound the time."""
 _STEEPEST = np.cos(np.radians(25.0))
 """Steeper planes are walls and boards [-], the cosine of 25 degrees: no calibration is off by that much unnoticed."""
 _LEAST_SHARE = 0.15
@@ -42,10 +42,10 @@ class TablePlane:
 
 
 def table_plane(frame: Frame) -> TablePlane:
-    """The largest nearly level plane of a picture, by its own pose.
+    """The largest nearly level plane of an image, by its own pose.
 
     Raises:
-        ToolError: NO_DEPTH where the picture has too little depth; PICTURE_UNUSABLE where it shows no table.
+        ToolError: NO_DEPTH where the image has too little depth; IMAGE_UNUSABLE where it shows no table.
     """
     points = _points(frame)
     rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def table_plane(frame: Frame) -> TablePlane:
     counts = [int((np.abs((points - origin) @ n) < _NEAR_M).sum()) for n, origin in zip(normals, origins, strict=True)]
     if not counts or max(counts) < _LEAST_SHARE * len(points):
         raise ToolError(
-            ErrorCode.PICTURE_UNUSABLE,
+            ErrorCode.IMAGE_UNUSABLE,
             f"No table is to be seen by the {frame.camera} camera: nothing level fills a part of its picture.",
             "Clear the table, and check that the camera looks at it.",
         )
@@ -85,7 +85,7 @@ def _points(frame: Frame) -> FloatArray:
     points = points[(distance > _REACH_M[0]) & (distance < _REACH_M[1])]
     if len(points) < 300:
         raise ToolError(
-            ErrorCode.PICTURE_UNUSABLE,
+            ErrorCode.IMAGE_UNUSABLE,
             f"The {frame.camera} camera sees nothing within {_REACH_M[1]:g} m of the arm's base.",
             "Is its pose right, and does it look at the table?",
         )

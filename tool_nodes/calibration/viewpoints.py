@@ -29,10 +29,10 @@ _ROLLS = np.radians([0.0, 60.0, -60.0, 120.0, -120.0, 180.0])
 _OTHER_ROLLS = np.radians([0.0, 25.0, -25.0, 50.0, -50.0])
 """Where a pose cannot be reached, the same view turned by these is [rad]."""
 _SHARES: Mapping[CameraPlace, tuple[float, ...]] = {"wrist": (0.62, 0.78, 0.55), "scene": (0.40, 0.45, 0.36)}
-"""Shares of the picture that the board is to fill along one side [-], taken in turn. At the wrist all of it stays in
-the picture when it is tilted and off the middle; before the scene camera the arm holds it 0.55 to 0.7 m away."""
+"""Shares of the image that the board is to fill along one side [-], taken in turn. At the wrist all of it stays in
+the image when it is tilted and off the middle; before the scene camera the arm holds it 0.55 to 0.7 m away."""
 _OFFSETS = ((0.0, 0.0), (0.18, 0.10), (-0.18, -0.10), (-0.18, 0.10), (0.18, -0.10))
-"""How far the board's middle is off the picture's [shares of the distance], taken in turn."""
+"""How far the board's middle is off the image's [shares of the distance], taken in turn."""
 
 BOARD_AT = (0.45, 0.0)
 """Where the board lies on the table unless said otherwise, (x, y) of its middle in the base frame [m]: in the middle of
@@ -89,7 +89,7 @@ class Arrangement:
 
         Args:
             K: (3, 3) intrinsics [px].
-            size: (width, height) of the pictures [px].
+            size: (width, height) of the images [px].
         """
         k = 0
         while True:

@@ -19,13 +19,13 @@ _SAMPLE = 4000
 _NEIGHBOURS = 12
 """Points that a normal is fitted to [points]: a patch 3 pixels wide, with its middle."""
 _STEPS = 50
-"""Most iterations [-]: the last of them move a thing of 10 cm by less than 1e-5 m in all clouds of the benchmark."""
+"""Most iterations [-]: the last of them move an object of 10 cm by less than 1e-5 m in all clouds of the benchmark."""
 _STILL = 1e-6
 """Smaller steps end the iterations [m, rad]."""
 _KEPT = 0.7
 """Share of the pairs within reach that a step uses, the nearest ones [-]: what only one of two views shows has no
 partner, and pairs with the nearest edge instead (trimmed ICP, Chetverikov 2002). Of 0.7, 0.8 and 0.9 the least error on
-30 things of random scenes that a hand held."""
+30 objects of random scenes that a hand held."""
 FEWEST = 20
 """Fewer pairs than this fix no pose [-]: six numbers are sought, and depth has noise."""
 _STIFF = 0.05

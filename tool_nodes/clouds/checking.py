@@ -11,7 +11,7 @@ from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import FloatArray
 
 MOST_POINTS = 4_000_000
-"""Most points of a cloud [points]: two pictures of a 4K camera."""
+"""Most points of a cloud [points]: two images of a 4K camera."""
 
 
 def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatArray:

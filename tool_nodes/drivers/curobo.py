@@ -177,7 +177,7 @@ class CuroboPlanner:
                 continue
             path = path + turned
             # It ends within 5 mm: joint positions exactly at the pose are beside it.
-            end = self._kinematics.descend(T, path[-1], _EXACT_ITERATIONS, *tolerance)
+            end = self._kinematics.solve_ik(T, path[-1], _EXACT_ITERATIONS, *tolerance)
             if end is not None:
                 return timed(path, q, end, self._robot, speed)
             failure = _no_path("it ends where no joint positions within the limits are exactly at the pose")

@@ -30,7 +30,7 @@ _ROUNDED_RAD = 0.02
 """How far a path may begin or end beside where it should [rad]: 5 mm at 0.3 m from a joint. A round figure."""
 _WAYPOINT_RAD = 0.05
 """Spacing of the points that a path of cuRobo's is taken to be made of, in the joint that turns most [rad]: what its
-interpolation rounds off between them is noise to a time law. A round figure."""
+interpolation rounds off between them is noise to a time parameterization. A round figure."""
 
 
 def robot_document(robot: RobotModel, model: CollisionModel, urdf: str, newer: bool) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def pose_list(T: FloatArray) -> list[float]:
 
 
 def timed(path: FloatArray, start: FloatArray, end: FloatArray, robot: RobotModel, speed: float) -> Trajectory:
-    """A path of single precision as a trajectory from start to end, by the project's own time law.
+    """A path of single precision as a trajectory from start to end, by the project's own time parameterization.
 
     Args:
         path: (N, n) joint positions [rad], N >= 1.

@@ -24,7 +24,7 @@ RESOLUTIONS = ("auto", "hd4k", "hd2k", "hd1200", "hd1080", "hd720", "svga", "vga
 """What the sensor sends; auto is HD1200 for a ZED X and HD720 for the others."""
 
 TRANSPORT_FRAMES = 3
-"""A picture may have been on its way for so many frames when it is stamped (pyzed, `Camera.get_timestamp`: "2 or 3
+"""An image may have been on its way for so many frames when it is stamped (pyzed, `Camera.get_timestamp`: "2 or 3
 frame-time"): what is stamped sooner after a request may have been exposed before it."""
 
 SILENT_DEADLINES = 3
@@ -37,16 +37,16 @@ _CLOSING_S = 2.0
 """Wait for the device to be closed when the process ends [s]."""
 
 _PAUSE_S = 0.005
-"""Wait before the next try after a picture that cannot be used [s]; a frame at 100 Hz takes twice as long."""
+"""Wait before the next try after an image that cannot be used [s]; a frame at 100 Hz takes twice as long."""
 
 _NARROWEST_PX, _WIDEST_PX = 160, 3840
-"""Widths that pictures may be asked for [px]: below the first nothing is recognised, and HD4K has the second."""
+"""Widths that images may be asked for [px]: below the first nothing is recognised, and HD4K has the second."""
 
-_WITHOUT_PICTURE = {
+_WITHOUT_IMAGE = {
     "CORRUPTED_FRAME": "the picture is corrupted",
     "CAMERA_REBOOTING": "the camera is starting again",
 }
-"""Codes below SUCCESS, which the SDK calls warnings, that come without a picture to work with."""
+"""Codes below SUCCESS, which the SDK calls warnings, that come without an image to work with."""
 
 _HELP = {
     "CAMERA_NOT_DETECTED": "Look at its cable and its power; the next request opens it again.",
@@ -74,7 +74,7 @@ class ZedOptions:
         serial: Serial number of the camera; 0 means the first one that is found.
         depth: One of `DEPTH_MODES`.
         resolution: One of `RESOLUTIONS`.
-        width: Width of the pictures [px], their height as the sensor's shape has it; 0 means the sensor's own size.
+        width: Width of the images [px], their height as the sensor's shape has it; 0 means the sensor's own size.
     """
 
     serial: int = 0
@@ -104,14 +104,14 @@ class ZedOptions:
 
 
 @dataclass(frozen=True)
-class ZedPicture:
+class ZedImage:
     """What the SDK gave for one moment, in memory of our own.
 
     Attributes:
-        rgb: uint8 (H, W, 3), the rectified left picture.
+        rgb: uint8 (H, W, 3), the rectified left image.
         depth: float32 (H, W) along the optical axis of the left camera [m], NaN where unknown.
-        K: (3, 3) intrinsics of pictures of this size [px].
-        stamp_ns: Time of the picture by the SDK's clock [ns].
+        K: (3, 3) intrinsics of images of this size [px].
+        stamp_ns: Time of the image by the SDK's clock [ns].
     """
 
     rgb: NDArray[np.uint8]
@@ -167,8 +167,8 @@ class ZedDevice:
             depth_mode=_member(sl.DEPTH_MODE, self._options.depth),
             coordinate_units=sl.UNIT.METER,
             coordinate_system=sl.COORDINATE_SYSTEM.IMAGE,
-            camera_image_flip=sl.FLIP_MODE.OFF,  # an automatic one would turn pictures but not their calibration
-            depth_stabilization=0,  # what it averages over is minutes old where pictures are asked for now and then
+            camera_image_flip=sl.FLIP_MODE.OFF,  # an automatic one would turn images but not their calibration
+            depth_stabilization=0,  # what it averages over is minutes old where images are asked for now and then
             enable_image_validity_check=True,  # else no frame is ever reported as corrupted
             sdk_verbose=0,
             open_timeout_sec=float(self._opening_s),
@@ -192,13 +192,13 @@ class ZedDevice:
         self._camera = camera
 
     def close(self) -> None:
-        """Close the camera; the next picture opens it again."""
+        """Close the camera; the next image opens it again."""
         camera, self._camera = self._camera, None
         if camera is not None:
             camera.close()
 
-    def picture(self, end: float) -> ZedPicture:
-        """A picture that was exposed after this call.
+    def image(self, end: float) -> ZedImage:
+        """An image that was exposed after this call.
 
         Args:
             end: When to give up, on the monotonic clock [s].
@@ -212,8 +212,8 @@ class ZedDevice:
         while time.monotonic() < end:
             code = self._camera.grab(self._runtime)
             self._require(code, "The ZED gives no picture")
-            if code.name in _WITHOUT_PICTURE:
-                why = _WITHOUT_PICTURE[code.name]
+            if code.name in _WITHOUT_IMAGE:
+                why = _WITHOUT_IMAGE[code.name]
             else:
                 stamp_ns = self._stamp()
                 too_old_ns = asked_ns + self._transport_ns - stamp_ns
@@ -226,7 +226,7 @@ class ZedDevice:
         )
 
     def _stamp(self) -> int:
-        """Time of the picture that was grabbed [ns]."""
+        """Time of the image that was grabbed [ns]."""
         stamp_ns = int(self._camera.get_timestamp(self._sl.TIME_REFERENCE.IMAGE).get_nanoseconds())
         if stamp_ns <= 0:
             raise unavailable("The ZED's picture has no time stamp.", "Take another picture.")
@@ -238,7 +238,7 @@ class ZedDevice:
             )
         return stamp_ns
 
-    def _retrieved(self, stamp_ns: int) -> ZedPicture:
+    def _retrieved(self, stamp_ns: int) -> ZedImage:
         sl, (width, height) = self._sl, self._size
         size = sl.Resolution(width, height)
         self._require(
@@ -259,7 +259,7 @@ class ZedDevice:
             )
         # NaN where a surface is hidden from one eye, -inf where it is too near, +inf where too far: all unknown here.
         metres = np.where(np.isfinite(depth) & (depth > 0.0), depth, np.float32(np.nan))
-        return ZedPicture(np.ascontiguousarray(bgra[..., 2::-1]), metres, self._K.copy(), stamp_ns)
+        return ZedImage(np.ascontiguousarray(bgra[..., 2::-1]), metres, self._K.copy(), stamp_ns)
 
     def _require(self, code: Any, what: str) -> None:
         """Raise ToolError UNAVAILABLE for an error, after which the camera is opened anew; warn of a warning."""
@@ -280,7 +280,7 @@ class ZedDevice:
                 raise unavailable(f"The ZED's {name} must be {wanted.name}, but the SDK has {got.name}.")
 
     def _calibration(self, camera: Any) -> tuple[tuple[int, int], FloatArray]:
-        """Size (width, height) [px] that pictures are asked for, and K (3, 3) [px] of pictures of that size."""
+        """Size (width, height) [px] that images are asked for, and K (3, 3) [px] of images of that size."""
         native = camera.get_camera_information().camera_configuration.resolution
         width, height = int(native.width), int(native.height)
         if self._options.width > width:
@@ -309,7 +309,7 @@ class ZedCamera:
     Args:
         node: The rclpy Node that logs warnings.
         transforms: A `tf2_ros.Buffer` that a TransformListener fills.
-        deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
+        deadline_s: Wall-clock seconds within which an image must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         camera: "scene" or "wrist".
         lost: Called after `SILENT_DEADLINES` requests in a row that the SDK did not answer.
@@ -337,19 +337,19 @@ class ZedCamera:
         self._deadline_s, self._lost, self._unanswered = deadline_s, lost, 0
         self._one_at_a_time = threading.Lock()
         self._thread = DeviceThread("zed")
-        self._thread.begin(self._device.open)  # seconds; what goes wrong is said when a picture is asked for
+        self._thread.begin(self._device.open)  # seconds; what goes wrong is said when an image is asked for
         atexit.register(self.close)
 
     def capture(self) -> Frame:
-        """A picture that is not older than this call.
+        """An image that is not older than this call.
 
         Raises:
-            ToolError: UNAVAILABLE where no usable picture comes in time, or its pose is unknown; NO_DEPTH.
+            ToolError: UNAVAILABLE where no usable image comes in time, or its pose is unknown; NO_DEPTH.
         """
         with self._one_at_a_time:
             end = time.monotonic() + self._deadline_s
             try:
-                picture = self._thread.run(lambda: self._device.picture(end - _PAUSE_S), end)
+                image = self._thread.run(lambda: self._device.image(end - _PAUSE_S), end)
             except TimeoutError:
                 self._unanswered += 1
                 if self._unanswered >= SILENT_DEADLINES:
@@ -361,7 +361,7 @@ class ZedCamera:
             except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # of pyzed, or of another version
                 raise unavailable(f"The ZED's SDK failed: {type(error).__name__}: {error}.") from error
             self._unanswered = 0
-            return self._frames.frame(picture.rgb, picture.depth, picture.K, picture.stamp_ns, end)
+            return self._frames.frame(image.rgb, image.depth, image.K, image.stamp_ns, end)
 
     def close(self) -> None:
         """Give the camera back to other processes."""

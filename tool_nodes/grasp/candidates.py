@@ -1,4 +1,4 @@
-"""Where grasps are looked for: orientations of the gripper, and points of the thing that the pads close about."""
+"""Where grasps are looked for: orientations of the gripper, and points of the object that the pads close about."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray
 _YAWS = 24
 """Even orientations of the jaws over half a turn, 7.5 degrees apart."""
 _TILTS = np.radians([12.0, 24.0, 40.0, 58.0])
-"""Angles between the approach and straight down [rad]: as far as the wrist clears the table beside low things."""
+"""Angles between the approach and straight down [rad]: as far as the wrist clears the table beside low objects."""
 _LEAN = np.radians([12.0, 24.0])
 """Angles by which the closing line leans [rad]: for faces that are not upright."""
 _LONG = 0.04
-"""A thing longer than this is tried beside its middle, too [m]; twice the width of a finger."""
+"""An object longer than this is tried beside its middle, too [m]; twice the width of a finger."""
 _TALL = 0.07
-"""A thing higher than this is tried from its sides, too [m]: the wrist beside it keeps clear of the table."""
+"""An object higher than this is tried from its sides, too [m]: the wrist beside it keeps clear of the table."""
 _SIDES = np.radians([0.0, 25.0, -25.0, 50.0, -50.0, 75.0, -75.0])
 """Level approaches, as angles from straight away from the robot [rad]: those that an arm on the table can take."""
 _SEEDS = 28
@@ -44,7 +44,7 @@ class Candidates:
         lift: (N,) retreat from the deepest pose [m].
         tilt: (N,) angle between the approach and straight down [rad].
         on_face: (N,) True where the anchor lies on a face, whose opposite one is to be found along -X.
-        central: (N,) True straight down on the thing's middle.
+        central: (N,) True straight down on the object's middle.
     """
 
     R: FloatArray
@@ -78,7 +78,7 @@ class _Collected:
 def candidates(
     shape: NDArray[np.float32], seen: NDArray[np.float32], centre: FloatArray, height: float, phase: float
 ) -> Candidates:
-    """All that is tried on one thing.
+    """All that is tried on one object.
 
     Args:
         shape: (P, 3) its points, guessed ones too, base frame [m].
@@ -116,7 +116,7 @@ def _sweep(found: _Collected, xy: FloatArray, centre: FloatArray, phase: float) 
 
 
 def _from_the_side(found: _Collected, centre: FloatArray, height: float) -> None:
-    """Level approaches to a tall thing, closing level, about its middle and above it."""
+    """Level approaches to a tall object, closing level, about its middle and above it."""
     away = np.arctan2(centre[1], centre[0])
     for turn in _SIDES:
         approach = np.array([np.cos(away + turn), np.sin(away + turn), 0.0])
@@ -127,7 +127,8 @@ def _from_the_side(found: _Collected, centre: FloatArray, height: float) -> None
 
 
 def _faces(found: _Collected, seen: FloatArray) -> None:
-    """Seen faces, spread over the thing: the jaws close along their normals; rims, handles and parts are among them."""
+    """Seen faces, spread over the object: the jaws close along their normals; rims, handles and parts are among
+    them."""
     seeds = _spread(seen, _SEEDS)
     tree = cKDTree(seen)
     for seed in seeds:
@@ -138,7 +139,7 @@ def _faces(found: _Collected, seen: FloatArray) -> None:
         normal = np.linalg.eigh(np.cov((face - middle).T))[1][:, 0]
         if abs(normal[2]) > _UPRIGHT:
             continue
-        # Of the two signs the one that points out of the thing, as seen from its middle; the jaws find the other face.
+        # Of the two signs the one that points out of the object, as seen from its middle; the jaws find the other face.
         if normal @ (middle - seen.mean(axis=0)) < 0.0:
             normal = -normal
         for out in (normal, -normal):

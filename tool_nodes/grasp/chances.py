@@ -1,6 +1,6 @@
 """How likely a grasp holds: what is known about it, and a probability that was fitted to trials in physics.
 
-`python -m toolhand.training.grasps.fit` tries grasps of generated things in the simulator and writes `fitted.py`.
+`python -m toolhand.training.grasps.fit` tries grasps of generated objects in the simulator and writes `fitted.py`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.types import FloatArray
 
 _BY_CONTACT = 0.03
-"""Share of a score that the contact decides [-]: most grasps of a simple thing hold, and their fitted probabilities
+"""Share of a score that the contact decides [-]: most grasps of a simple object hold, and their fitted probabilities
 differ by less than the fit knows."""
 _CELL = 0.005
-"""Side of the columns that a thing is cut into, however unevenly it was seen [m]; a round figure."""
+"""Side of the columns that an object is cut into, however unevenly it was seen [m]; a round figure."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """A thing as a whole.
+    """An object as a whole.
 
     Attributes:
         centre: (3,) the centroid of the columns over its footprint, at half its height, base frame [m].
@@ -106,7 +106,7 @@ def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, 
         grasps: Grasps that can be used.
         tilt: (N,) angle between the approach and straight down [rad].
         about: Surroundings of the gripper.
-        body: The thing.
+        body: The object.
         hand: The gripper.
     """
     half_width, half_height = hand.gripper.pad_half_size

@@ -1,4 +1,4 @@
-"""Where the jaws meet the thing: the pads put as deep as palm and table allow, and what the contact there is like."""
+"""Where the jaws meet the object: the pads put as deep as palm and table allow, and what the contact there is like."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Grasps:
         face: (N,) height of the contact, of the side where it is less high.
         slope: (N,) how much the steeper of the two faces leans [-]; 0 is parallel to the pads.
         seen: (N,) share of the contact that was seen, of the side where it is less [-].
-        lever: (N,) level distance of the thing's middle from the closing line, across it.
-        above: (N,) height of the pads above the thing's middle.
+        lever: (N,) level distance of the object's middle from the closing line, across it.
+        above: (N,) height of the pads above the object's middle.
         narrow: (N,) True if what is between the fingers is no wider than the open jaws.
         usable: (N,) True if the jaws can close on the object.
     """
@@ -74,9 +74,9 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
     """Puts the pads of every candidate about its anchor, as deep as palm and table allow.
 
     Args:
-        shape: (P, 3) points of the thing, base frame [m]; the first `n_seen` were seen, the others guessed.
+        shape: (P, 3) points of the object, base frame [m]; the first `n_seen` were seen, the others guessed.
         n_seen: How many of them were seen.
-        centre: (3,) middle of the thing [m].
+        centre: (3,) middle of the object [m].
         tried: The candidates.
         hand: The gripper.
     """
@@ -184,7 +184,7 @@ def _local(shape: NDArray[np.float32], tried: Candidates) -> tuple[NDArray[np.fl
 
 
 def _passes(x: NDArray[np.float32], y: NDArray[np.float32], z: NDArray[np.float32], hand: Hand) -> BoolArray:
-    """True (N,) where no finger meets the thing on the way in, jaws open.
+    """True (N,) where no finger meets the object on the way in, jaws open.
 
     Args:
         x, z: (N, P) points in the gripper's frame [m].
@@ -241,7 +241,7 @@ def _slope(x: NDArray[np.float32], along: NDArray[np.float32], in_pads: BoolArra
     (left_a, right_a), (left_b, right_b) = _extent(x, lower), _extent(x, upper)
     known = lower.any(axis=1) & upper.any(axis=1)
     change = np.maximum(np.abs(left_a - left_b), np.abs(right_a - right_b))
-    # Faces of a thing thinner than the pads are judged over what there is of them.
+    # Faces of an object thinner than the pads are judged over what there is of them.
     low, high = _extent(along, in_pads)
     run = np.maximum(0.5 * (high - low), 0.004)
     return np.where(known, change / run, _UNKNOWN_SLOPE)

@@ -1,4 +1,4 @@
-"""Analytic grasp sampling: 6-DoF candidates over the thing's points, checked against all that the camera saw.
+"""Analytic grasp sampling: 6-DoF candidates over the object's points, checked against all that the camera saw.
 
 In the gripper's frame +Z approaches and the fingers close along X. Every candidate
 is judged at the pose where the jaws meet the object, and with the jaws open on the way there.
@@ -60,7 +60,7 @@ class Proposals:
 
 
 class AnalyticGraspGenerator:
-    """Proposes grasps from above, tilted, from the side and on single parts of a thing, without any learned model.
+    """Proposes grasps from above, tilted, from the side and on single parts of an object, without any learned model.
 
     Args:
         seed: Turns the sweep of closing directions by a fraction of its step.
@@ -144,7 +144,7 @@ class AnalyticGraspGenerator:
         volume = scene.gripper_points(T_base_gripper, _EVERY)
         hidden = depth.hidden(volume.reshape(-1, 3).astype(float)).reshape(volume.shape[:2]).mean(axis=1)
         return Proposals(
-            # By the pose that the caller has for the camera: the arm then goes to where the table says the thing is.
+            # By the pose that the caller has for the camera: the arm then goes to where the table says the object is.
             T_camera_gripper=geometry.invert(T) @ T_base_gripper,
             width=grasps.width[rows],
             features=features(grasps.of(rows), tried.tilt[rows], Surroundings(room, hidden), body, self._hand),

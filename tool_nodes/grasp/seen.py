@@ -1,4 +1,4 @@
-"""The points of the thing to be grasped: what of a mask is known, stands out of the table and hangs together."""
+"""The points of the object to be grasped: what of a mask is known, stands out of the table and hangs together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray
 MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 _LEAST_POINTS = 12
-"""Fewer points above the table are no thing [-]; a round figure."""
+"""Fewer points above the table are no object [-]; a round figure."""
 _QUIET = 0.0002
 """Depth that is less noisy than this is taken as it is [m]; a round figure."""
 _TAKEN = 2000
@@ -25,7 +25,7 @@ _ROUNDS = 3
 _NOISES = 3.0
 """Points belong to the plane within so many standard deviations of the noise [-]."""
 _FLAT_SHARE = 0.95
-"""Share of the points on the plane from which on the thing is flat [-]: of a card's, one in fifty is at its sides."""
+"""Share of the points on the plane from which on the object is flat [-]: of a card's, one in fifty is at its sides."""
 _SAME_NOISE = 1.15
 """Points of a plane spread by no more than so many times the table's noise [-]: a bent top of the same depth range
 spreads by more."""
@@ -54,7 +54,7 @@ def known_points(points: NDArray[np.float32]) -> FloatArray:
 
 
 def flattened(points: NDArray[np.float32], noise: float) -> NDArray[np.float32]:
-    """Points (N, 3) of a thing, without the noise of its top where that is one plane; as they are where it is not.
+    """Points (N, 3) of an object, without the noise of its top where that is one plane; as they are where it is not.
 
     A card is hardly thicker than the noise of a stereo camera: its single points would be lost among the table's, but
     the plane through all of them is known to a fraction of it.

@@ -1,6 +1,6 @@
-"""What one camera saw about the thing to be grasped: its depth as a picture, from a cloud without rows and columns.
+"""What one camera saw about the object to be grasped: its depth as an image, from a cloud without rows and columns.
 
-A cloud keeps the directions of its pixels, so the picture can be put together again. It says what is known to be free:
+A cloud keeps the directions of its pixels, so the image can be put together again. It says what is known to be free:
 whatever lies in front of what was measured in its direction.
 """
 
@@ -35,7 +35,7 @@ _LEAST_CONTACT_PX = 12
 _ON_TABLE = 0.012
 """A support that is no higher than this is the table [m]: the noise of a stereo camera at 0.9 m, and a pixel's rim."""
 _MAX_SIDE = 2048
-"""Pixels of a side of the picture; more would be a cloud whose neighbours are no neighbours [-]."""
+"""Pixels of a side of the image; more would be a cloud whose neighbours are no neighbours [-]."""
 _LEAST_PART = 0.15
 """Share of the largest part above which another one stays in the mask [-]; a round figure."""
 _EDGE_PX = 2
@@ -44,14 +44,14 @@ _EDGE_PX = 2
 
 @dataclass(frozen=True)
 class SeenDepth:
-    """A window of the camera's picture about the masked points.
+    """A window of the camera's image about the masked points.
 
     Attributes:
         T_base_camera: (4, 4) pose of the camera.
         start: (2,) tangents of the direction of the first pixel, right and down.
         pitch: Tangent between pixels.
         depth: (h, w) depth along the optical axis [m]; NaN where unknown.
-        mask: (h, w) True on the thing, its leaked edges trimmed.
+        mask: (h, w) True on the object, its leaked edges trimmed.
         rows: (K,) rows of the cloud that lie in the window.
         pixels: (K,) flat index of the pixel of each of them.
     """
@@ -70,7 +70,7 @@ class SeenDepth:
 
         Args:
             cloud: (N, 3) points in the camera's frame [m], NaN where unknown.
-            mask: (N,) True on the thing; one point of it is known.
+            mask: (N,) True on the object; one point of it is known.
             T_base_camera: (4, 4) pose of the camera.
         """
         z = np.ascontiguousarray(cloud[:, 2])
@@ -99,7 +99,7 @@ class SeenDepth:
         return cls(np.asarray(T_base_camera, float), start, pitch, depth, inside, rows, place), kept
 
     def _measured(self, points: FloatArray, depth: NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
-        """Depth (K,) of points (K, 3) of the base frame, and what a picture (h, w) has there, NaN outside of it [m]."""
+        """Depth (K,) of points (K, 3) of the base frame, and what an image (h, w) has there, NaN outside of it [m]."""
         x, y, z = geometry.transform(geometry.invert(self.T_base_camera), np.asarray(points, float)).T
         with np.errstate(invalid="ignore", divide="ignore"):
             u = np.rint((x / z - self.start[0]) / self.pitch).astype(int)
@@ -135,9 +135,9 @@ class SeenDepth:
         return least
 
     def support_height(self) -> float:
-        """Height of what the thing stands or lies on [m]: of what is seen to touch its outline from below.
+        """Height of what the object stands or lies on [m]: of what is seen to touch its outline from below.
 
-        Pixels about the mask count whose depth goes on from it; what is nearer to the camera hides the thing's foot,
+        Pixels about the mask count whose depth goes on from it; what is nearer to the camera hides the object's foot,
         and what is farther away lies behind it. The lower quarter of their heights decides, since neighbours touch its
         sides too.
         """
@@ -173,7 +173,7 @@ def _pitch(right: NDArray[np.float32], on: NDArray[np.intp]) -> float:
 
 
 def _window(mask: BoolArray, margin: int = 0) -> tuple[slice, slice]:
-    """Rows and columns of a picture (h, w) in which a mask lies, and a margin [px]."""
+    """Rows and columns of an image (h, w) in which a mask lies, and a margin [px]."""
     first, last = [], []
     for axis in (1, 0):
         hit = np.flatnonzero(mask.any(axis=axis))
@@ -185,7 +185,7 @@ def _window(mask: BoolArray, margin: int = 0) -> tuple[slice, slice]:
 def trimmed(mask: BoolArray, depth: NDArray[np.float32]) -> BoolArray:
     """A mask (h, w) without what hangs over its edges: surfaces that a depth jump parts from most of it.
 
-    What is at least `_LEAST_PART` of the largest part and thicker than an edge stays: a thing behind another is often
+    What is at least `_LEAST_PART` of the largest part and thicker than an edge stays: an object behind another is often
     seen in two.
     """
     window = _window(mask)

@@ -1,4 +1,4 @@
-"""One question about one picture to a server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp, TGI.
+"""One question about one image to a server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp, TGI.
 
 No proxy of the environment is used: such a server stands in one's own network.
 """
@@ -29,7 +29,7 @@ _SHOWN = 160
 
 
 def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int, deadline_s: float) -> str:
-    """What the model writes about a picture uint8 (H, W, 3).
+    """What the model writes about an image uint8 (H, W, 3).
 
     Args:
         url: Base URL, e.g. "http://localhost:8000/v1".

@@ -1,8 +1,8 @@
 """The depth estimator `depth_anything`: Depth Anything V2, metric (Yang et al. 2024, arXiv 2406.09414) by transformers.
 
 For example depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf. Only its metric variants are depth [m]; the
-others know near from far alone and are refused. It estimates no focal length: that of a camera picture is known, and
-any other picture is taken to show 60 degrees across, unless `fov` says otherwise.
+others know near from far alone and are refused. It estimates no focal length: that of a camera image is known, and
+any other image is taken to show 60 degrees across, unless `fov` says otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.toolbox.images import SessionImage
 
 ASSUMED_FOV_DEG = 60.0
-"""Horizontal field of view that a picture of no camera is taken to have [degrees]: a phone's is 60 to
+"""Horizontal field of view that an image of no camera is taken to have [degrees]: a phone's is 60 to
 75."""
 
 
@@ -36,7 +36,7 @@ class DepthAnything(TorchModel[Depth]):
                 "Name a variant whose name has Metric in it.",
             )
         self._model = self._load("DepthAnythingForDepthEstimation")
-        self._pictures = self._processor("DPTImageProcessorPil")
+        self._images = self._processor("DPTImageProcessorPil")
 
     def estimate(self, image: SessionImage) -> Answer[Depth]:
         """See ports.DepthEstimator."""
@@ -44,19 +44,19 @@ class DepthAnything(TorchModel[Depth]):
 
     def _answer(self, requests: Sequence[tuple[Any, ...]]) -> list[Depth | ToolError]:
         images: list[SessionImage] = [request[0] for request in requests]
-        seen = [self._pictures([image.rgb], return_tensors="pt")["pixel_values"] for image in images]
+        seen = [self._images([image.rgb], return_tensors="pt")["pixel_values"] for image in images]
         answers: dict[int, Depth | ToolError] = {}
-        shapes: dict[tuple[int, ...], list[int]] = {}  # pictures of one shape are computed together
+        shapes: dict[tuple[int, ...], list[int]] = {}  # images of one shape are computed together
         for number, pixels in enumerate(seen):
             shapes.setdefault(tuple(pixels.shape), []).append(number)
         for numbers in shapes.values():
             pixels = self._torch.cat([seen[number] for number in numbers]).to(self.device, self._model.dtype)
             for number, depth in zip(numbers, self._model(pixel_values=pixels).predicted_depth.float(), strict=True):
-                answers[number] = self._in_picture(images[number], depth)
+                answers[number] = self._in_image(images[number], depth)
         return [answers[number] for number in range(len(images))]
 
-    def _in_picture(self, image: SessionImage, depth: Any) -> Depth:
-        """A map (h, w) [m] in the pixels of its picture. Bilinear: between two depths there is none beyond them."""
+    def _in_image(self, image: SessionImage, depth: Any) -> Depth:
+        """A map (h, w) [m] in the pixels of its image. Bilinear: between two depths there is none beyond them."""
         width, height = image.size
         grown = self._torch.nn.functional.interpolate(
             depth[None, None], (height, width), mode="bilinear", align_corners=False

@@ -2,7 +2,7 @@
 apple/DepthPro-hf.
 
 It gives a canonical inverse depth C, with which the depth is f / (w C) for a focal length f and a width w [px]
-(section 3.1, equation 1). Of a camera picture the focal length is known and is used; of any other the model estimates
+(section 3.1, equation 1). Of a camera image the focal length is known and is used; of any other the model estimates
 it.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes.models.batched import TorchModel, numpy_of
-from toolhand.tool_nodes.models.pictures import HALF, Preparation, distinct
+from toolhand.tool_nodes.models.images import HALF, Preparation, distinct
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -65,11 +65,11 @@ class DepthPro(TorchModel[Depth]):
 
 
 def known_focal(image: SessionImage) -> float:
-    """Focal length of a camera picture, a crop's or an enlarged one's too [px]; 0 where no camera took it."""
+    """Focal length of a camera image, a crop's or an enlarged one's too [px]; 0 where no camera took it."""
     view = image.view
     return 0.0 if view is None else float(view.K[0, 0])
 
 
 def focal_of(angle_deg: float, width: int) -> float:
-    """Focal length [px] of a picture that is so wide [px] and shows so much [degrees across]."""
+    """Focal length [px] of an image that is so wide [px] and shows so much [degrees across]."""
     return float(0.5 * width / np.tan(0.5 * np.radians(np.clip(angle_deg, 1.0, 179.0))))

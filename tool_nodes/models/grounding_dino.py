@@ -28,7 +28,7 @@ Found = list[Detection]
 
 
 class GroundingDino(TorchModel[Found]):
-    """A Detector. Its boxes say nothing about a point on the thing."""
+    """A Detector. Its boxes say nothing about a point on the object."""
 
     backend = "grounding_dino"
     TYPES = ("grounding-dino",)
@@ -36,7 +36,7 @@ class GroundingDino(TorchModel[Found]):
 
     def _prepare(self) -> None:
         self._model = self._load("GroundingDinoForObjectDetection")
-        self._pictures = self._processor("GroundingDinoImageProcessorPil")
+        self._images = self._processor("GroundingDinoImageProcessorPil")
         self._tokenizer = self._processor("AutoTokenizer")
 
     def detect(self, image: SessionImage, text: str) -> Answer[Found]:
@@ -44,7 +44,7 @@ class GroundingDino(TorchModel[Found]):
         return self.one(image, text)
 
     def _answer(self, requests: Sequence[tuple[Any, ...]]) -> list[Found | ToolError]:
-        # Pictures of one size are computed together: padding would change what is found at the edges of the smaller.
+        # Images of one size are computed together: padding would change what is found at the edges of the smaller.
         answers: dict[int, Found | ToolError] = {}
         sizes: dict[tuple[int, int], list[int]] = {}
         for number, (image, text) in enumerate(requests):
@@ -57,7 +57,7 @@ class GroundingDino(TorchModel[Found]):
         return [answers[number] for number in range(len(requests))]
 
     def _found(self, requests: Sequence[tuple[Any, ...]]) -> list[Found | ToolError]:
-        seen = self._pictures([image.rgb for image, _ in requests], return_tensors="pt")
+        seen = self._images([image.rgb for image, _ in requests], return_tensors="pt")
         longest = self.config.get("max_text_len", 256)
         words = self._tokenizer(
             [caption(text) for _, text in requests],
@@ -89,13 +89,13 @@ def caption(text: str) -> str:
 def detections(
     image: SessionImage, text: str, scores: FloatArray, boxes: FloatArray, threshold: float
 ) -> Found | ToolError:
-    """What the model found, in pixels of a picture, best first.
+    """What the model found, in pixels of an image, best first.
 
     Args:
-        image: The picture.
+        image: The image.
         text: The text prompt.
         scores: (Q,) probabilities.
-        boxes: (Q, 4) middle, width and height, in shares of the picture.
+        boxes: (Q, 4) middle, width and height, in shares of the image.
         threshold: Least probability.
     """
     width, height = image.size

@@ -1,6 +1,6 @@
 """The pointer `molmo2`: Molmo 2 (Allen Institute for AI 2025) by transformers, e.g. allenai/Molmo2-8B.
 
-A picture is shown whole in a square, and once more as overlapping squares of a larger one; patches of both are
+An image is shown whole in a square, and once more as overlapping squares of a larger one; patches of both are
 pooled. This follows Molmo2ImageProcessor and Molmo2Processor of transformers 5.23, which need torchvision.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes.models.batched import RgbArray
-from toolhand.tool_nodes.models.pictures import HALF, Preparation, processor_config
+from toolhand.tool_nodes.models.images import HALF, Preparation, processor_config
 from toolhand.tool_nodes.models.points import ModelPoints, molmo_points, no_points
 from toolhand.tool_nodes.models.spec import NumberOptions
 from toolhand.tool_nodes.models.writing import TOKENS, Shown, WritingModel
@@ -25,7 +25,7 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 SEES = Preparation(378, 378, HALF, HALF, smooth=False)
 """One square; as Molmo2ImageProcessor of transformers 5.23, like the four below."""
 MAX_CROPS = 8
-"""Most squares of the larger picture."""
+"""Most squares of the larger image."""
 MARGIN = 4
 """Patches on either side of a square that its neighbour shows too [patches]."""
 PATCH_PX = 14
@@ -58,7 +58,7 @@ class Molmo2(WritingModel[ModelPoints]):
         self._margin = int(margins[0])
         self._model = self._load("Molmo2ForConditionalGeneration")
         tokens = ("<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<im_end>")
-        self._picture_tokens = frozenset(self._tokenizer.convert_tokens_to_ids(list(tokens)))
+        self._image_tokens = frozenset(self._tokenizer.convert_tokens_to_ids(list(tokens)))
 
     def point(self, image: SessionImage, text: str) -> Answer[ModelPoints]:
         """See ports.Pointer."""
@@ -92,7 +92,7 @@ class Molmo2(WritingModel[ModelPoints]):
 
     def _join(self, inputs: Any) -> dict[str, Any]:
         joined = super()._join(inputs)
-        # Pooling names patches by their number among those of all pictures.
+        # Pooling names patches by their number among those of all images.
         before, pooled = 0, []
         for tensors in inputs:
             places = tensors["image_token_pooling"]
@@ -113,7 +113,7 @@ class Molmo2(WritingModel[ModelPoints]):
 
 
 def canvas(height: int, width: int, side: int, patch: int, margin: int, most: int) -> tuple[int, int, int, int]:
-    """(squares down, squares across, height, width [px]) of the larger picture that squares of a side are cut from."""
+    """(squares down, squares across, height, width [px]) of the larger image that squares of a side are cut from."""
     step, around = side - 2 * margin * patch, 2 * margin * patch
     tilings = [(a, b) for a, b in itertools.product(range(1, most + 1), repeat=2) if a * b <= most]
     tilings.sort(key=lambda tiling: (tiling[0] * tiling[1], tiling[0]))
@@ -126,7 +126,7 @@ def canvas(height: int, width: int, side: int, patch: int, margin: int, most: in
 
 
 def patch_grid(down: int, across: int, in_square: int, margin: int) -> Indices:
-    """The number of each patch of the larger picture, of the square that shows it away from an inner edge."""
+    """The number of each patch of the larger image, of the square that shows it away from an inner edge."""
     grid = np.arange(down * across * in_square**2).reshape(down, across, in_square, in_square)
     if margin:
         grid[1:, :, :margin] = _NONE
@@ -161,5 +161,5 @@ def patches(crops: Any, patch: int) -> Any:
 
 
 def written_grid(start: str, rows: int, columns: int) -> str:
-    """What stands for a picture's tokens in the prompt."""
+    """What stands for an image's tokens in the prompt."""
     return f"{start}{('<im_patch>' * columns + '<im_col>') * rows}<im_end>"

@@ -1,9 +1,9 @@
 """The reader `paddleocr_vl`: PaddleOCR-VL 1.5 and later (Baidu 2026) by transformers, e.g. PaddlePaddle/PaddleOCR-
 VL-1.5.
 
-It is asked to spot text: each text comes with the four corners of its line, in thousandths of the picture. The first
+It is asked to spot text: each text comes with the four corners of its line, in thousandths of the image. The first
 version only reads what it is shown as a whole; `spotting=0` asks for that, and each line then has the box of the
-whole picture.
+whole image.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import TextSpan
 
 SMALL_PX = 1500
-"""Pictures with both sides below this [px] are enlarged for spotting; pre_process_for_spotting of PaddleX 3.4."""
+"""Images with both sides below this [px] are enlarged for spotting; pre_process_for_spotting of PaddleX 3.4."""
 ENLARGED_BY = 2
 """By this factor, ibid."""
 GRID = 1000
-"""Steps of a corner along either side of the picture, ibid."""
+"""Steps of a corner along either side of the image, ibid."""
 _SURE = 1.0
 """Score of every text: the model gives none."""
 _MAX_LINES = 2000
@@ -48,11 +48,11 @@ class PaddleOcrVl(WritingModel[Spans]):
 
     def _prepare(self) -> None:
         self._prepare_tokenizer()
-        self._pictures = self._processor("PaddleOCRVLImageProcessorPil")
+        self._images = self._processor("PaddleOCRVLImageProcessorPil")
         self._model = self._load("PaddleOCRVLForConditionalGeneration")
         number = self._model.config.image_token_id
         self._placeholder = self._tokenizer.convert_ids_to_tokens(number)
-        self._picture_tokens = frozenset({number})
+        self._image_tokens = frozenset({number})
         self._spots = bool(self.spec.numbers["spotting"])
 
     def read(self, image: SessionImage) -> Answer[Spans]:
@@ -63,9 +63,9 @@ class PaddleOcrVl(WritingModel[Spans]):
         if self._spots and max(rgb.shape[:2]) < SMALL_PX:
             size = rgb.shape[1] * ENLARGED_BY, rgb.shape[0] * ENLARGED_BY
             rgb = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
-        seen = self._pictures([rgb], return_tensors="pt")
+        seen = self._images([rgb], return_tensors="pt")
         _, down, across = (int(side) for side in seen["image_grid_thw"][0])
-        tokens, patch = down * across // self._pictures.merge_size**2, self._pictures.patch_size
+        tokens, patch = down * across // self._images.merge_size**2, self._images.patch_size
         return Shown(self._placeholder * tokens, dict(seen), across * patch, down * patch)
 
     def _ask(self, request: tuple[Any, ...]) -> str:
@@ -77,7 +77,7 @@ class PaddleOcrVl(WritingModel[Spans]):
 
 
 def spotted(text: str, width: int, height: int) -> Spans:
-    """Texts with the upright boxes around their corners, in pixels of a picture; a text without corners is left out."""
+    """Texts with the upright boxes around their corners, in pixels of an image; a text without corners is left out."""
     parts = _CORNERS.split(text)
     spans: Spans = []
     for words, corners in list(zip(parts[::2], parts[1::2], strict=False))[:_MAX_LINES]:
@@ -91,7 +91,7 @@ def spotted(text: str, width: int, height: int) -> Spans:
 
 
 def lines(text: str, width: int, height: int) -> Spans:
-    """The lines of a text that is somewhere in a picture."""
+    """The lines of a text that is somewhere in an image."""
     box = (0.0, 0.0, float(width), float(height))
     said = [" ".join(_MARKUP.sub(" ", line).split()) for line in text.splitlines()]
     return [TextSpan(line, box, _SURE) for line in said[:_MAX_LINES] if line]

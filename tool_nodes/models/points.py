@@ -2,9 +2,9 @@
 
 | family | form | coordinates |
 |---|---|---|
-| Molmo 2 | `<points coords="1 1 350 412 2 388 610">cans</points>`: picture, then number, x, y of each | 0..1000 |
+| Molmo 2 | `<points coords="1 1 350 412 2 388 610">cans</points>`: image, then number, x, y of each | 0..1000 |
 | Molmo | `<point x="35.0" y="41.2" alt="can">can</point>`, `<points x1=".." y1=".." x2=".." y2="..">` | percent |
-| Qwen2-VL, 2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the picture as shown to it |
+| Qwen2-VL, 2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the image as shown to it |
 | Qwen3-VL | the same | 0..1000 |
 | RoboRefer, RoboPoint | `[(0.35, 0.412), (0.39, 0.61)]` | 0..1 |
 """
@@ -29,7 +29,7 @@ PERCENT = 100.0
 MAX_TEXT = 100_000
 """Characters of an answer that are read: far more than any model writes."""
 SAME = 1e-4
-"""Two points that are nearer than this are one [share of the picture]: models write three digits."""
+"""Two points that are nearer than this are one [share of the image]: models write three digits."""
 
 _SHOWN = 80
 """Characters of an answer without a point that a message repeats."""
@@ -95,7 +95,7 @@ def any_points(text: str, scale: float) -> ModelPoints:
 
 
 def distinct_points(found: Iterator[ModelPoint] | ModelPoints) -> ModelPoints:
-    """Those inside the picture, each once."""
+    """Those inside the image, each once."""
     kept: ModelPoints = []
     for x, y in found:
         inside = 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0

@@ -1,6 +1,6 @@
 """The pointer `qwen_vl`: Qwen2-VL, Qwen2.5-VL and Qwen3-VL by transformers, e.g. Qwen/Qwen3-VL-8B-Instruct.
 
-Up to 2.5 a model writes pixels of the picture as it saw it, which is resized to whole patches; from 3 on 0..1000. The
+Up to 2.5 a model writes pixels of the image as it saw it, which is resized to whole patches; from 3 on 0..1000. The
 forms are those of Qwen's own cookbooks on spatial understanding.
 """
 
@@ -35,19 +35,19 @@ class QwenVl(WritingModel[ModelPoints]):
 
     def _prepare(self) -> None:
         self._prepare_tokenizer()
-        self._pictures = self._processor("Qwen2VLImageProcessorPil")
+        self._images = self._processor("Qwen2VLImageProcessorPil")
         self._model = self._load(_CLASSES[self.config["model_type"]])
-        self._picture_tokens = frozenset({self._model.config.image_token_id})
+        self._image_tokens = frozenset({self._model.config.image_token_id})
 
     def point(self, image: SessionImage, text: str) -> Answer[ModelPoints]:
         """See ports.Pointer."""
         return self.one(image, text)
 
     def _show(self, rgb: RgbArray) -> Shown:
-        seen = self._pictures([rgb], return_tensors="pt")
+        seen = self._images([rgb], return_tensors="pt")
         _, down, across = (int(side) for side in seen["image_grid_thw"][0])
-        tokens = down * across // self._pictures.merge_size**2
-        patch = self._pictures.patch_size
+        tokens = down * across // self._images.merge_size**2
+        patch = self._images.patch_size
         return Shown(self._placeholder * tokens, dict(seen), across * patch, down * patch)
 
     def _ask(self, request: tuple[Any, ...]) -> str:

@@ -1,6 +1,6 @@
-"""What SAM 2 and the tracker of SAM 3 share: masks of the thing under points or in a box, and of everything.
+"""What SAM 2 and the tracker of SAM 3 share: masks of the object under points or in a box, and of everything.
 
-Both see the picture stretched to a square, and answer with masks of a quarter of its side, which are stretched back.
+Both see the image stretched to a square, and answer with masks of a quarter of its side, which are stretched back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes.models.batched import RgbArray, TorchModel, numpy_of
-from toolhand.tool_nodes.models.pictures import Preparation, distinct
+from toolhand.tool_nodes.models.images import Preparation, distinct
 from toolhand.tool_nodes.models.spec import NumberOptions, Option
 from toolhand.tool_nodes.perception.box_overlap import not_suppressed
 from toolhand.tool_nodes.perception.instances import box_of
@@ -34,7 +34,7 @@ MIN_STABILITY = 0.95
 STABILITY_OFFSET = 1.0
 """By so much the two thresholds differ from 0 [logit]; stability_score_offset, ibid."""
 MAX_OVERLAP = 0.7
-"""IoU of boxes from which two such masks are of one thing [-]; box_nms_thresh, ibid."""
+"""IoU of boxes from which two such masks are of one object [-]; box_nms_thresh, ibid."""
 _AT_ONCE = 64
 """Points of the grid that are decoded together; points_per_batch, ibid."""
 
@@ -86,16 +86,14 @@ class PromptableModel(TorchModel[Masks]):
     def _answer_group(self, group: str, requests: Sequence[tuple[Any, ...]]) -> list[Masks | ToolError]:
         if group == "everything":
             return [self._everything(image.rgb) for image, _ in requests]
-        pictures = [image.rgb for image, _ in requests]
+        images = [image.rgb for image, _ in requests]
         prompts = self._boxes(requests) if group == "box" else self._points([prompt.points for _, prompt in requests])
-        kept, which = distinct(pictures)
+        kept, which = distinct(images)
         maps = [level[which] for level in self._embedded(kept)]
-        # One point may mean a thing or a part of it: then the model proposes three masks, else one.
+        # One point may mean an object or a part of it: then the model proposes three masks, else one.
         output = self._model(image_embeddings=maps, multimask_output=group == "point", **prompts)
         answers: list[Masks | ToolError] = []
-        for rgb, logits, scores in zip(
-            pictures, output.pred_masks[:, 0], numpy_of(output.iou_scores)[:, 0], strict=True
-        ):
+        for rgb, logits, scores in zip(images, output.pred_masks[:, 0], numpy_of(output.iou_scores)[:, 0], strict=True):
             masks = self._enlarged(logits, rgb) > 0.0
             found = [Segmentation(mask, _share(score)) for mask, score in zip(masks, scores, strict=True) if mask.any()]
             found.sort(key=lambda one: -one.score)
@@ -104,9 +102,9 @@ class PromptableModel(TorchModel[Masks]):
             )
         return answers
 
-    def _embedded(self, pictures: Sequence[RgbArray]) -> list[Any]:
-        """Feature maps of pictures, each level (N, C, h, w)."""
-        pixels = self._preparation(self._torch, pictures, self.device, self._model.dtype)
+    def _embedded(self, images: Sequence[RgbArray]) -> list[Any]:
+        """Feature maps of images, each level (N, C, h, w)."""
+        pixels = self._preparation(self._torch, images, self.device, self._model.dtype)
         maps: list[Any] = self._model.get_image_embeddings(pixels)
         return maps
 
@@ -121,7 +119,7 @@ class PromptableModel(TorchModel[Masks]):
         return {"input_points": self._given(places), "input_labels": self._torch.from_numpy(labels).to(self.device)}
 
     def _boxes(self, requests: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-        """Boxes [px of each picture] as (N, 1, 4) [px of the square]."""
+        """Boxes [px of each image] as (N, 1, 4) [px of the square]."""
         corners = [np.reshape(prompt.box, (2, 2)) / image.size for image, prompt in requests]
         return {"input_boxes": self._given(np.stack([self._square(pair).reshape(1, 4) for pair in corners]))}
 
@@ -133,7 +131,7 @@ class PromptableModel(TorchModel[Masks]):
         return self._torch.from_numpy(np.ascontiguousarray(array)).to(self.device, self._model.dtype)
 
     def _enlarged(self, logits: Any, rgb: RgbArray) -> NDArray[np.float32]:
-        """Masks (M, h, w) in the size of a picture: float32 (M, H, W)."""
+        """Masks (M, h, w) in the size of an image: float32 (M, H, W)."""
         size = rgb.shape[:2]
         if not len(logits):
             return np.zeros((0, *size), np.float32)

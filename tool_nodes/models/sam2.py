@@ -3,7 +3,7 @@ facebook/sam2.1-hiera-large."""
 
 from __future__ import annotations
 
-from toolhand.tool_nodes.models.pictures import IMAGENET_MEAN, IMAGENET_STD, Preparation
+from toolhand.tool_nodes.models.images import IMAGENET_MEAN, IMAGENET_STD, Preparation
 from toolhand.tool_nodes.models.sam import PromptableModel
 
 SEES = Preparation(1024, 1024, IMAGENET_MEAN, IMAGENET_STD)
@@ -17,6 +17,6 @@ class Sam2(PromptableModel):
     TYPES = ("sam2", "sam2_video")
 
     def _prepare(self) -> None:
-        # A video model's folder has more than its picture part needs.
+        # A video model's folder has more than its image part needs.
         self._model = self._load("Sam2Model")
         self._preparation = Preparation.of(self.folder, SEES)

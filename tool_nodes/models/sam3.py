@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from toolhand.tool_nodes.models.batched import numpy_of
-from toolhand.tool_nodes.models.pictures import HALF, Preparation, distinct
+from toolhand.tool_nodes.models.images import HALF, Preparation, distinct
 from toolhand.tool_nodes.models.sam import Masks, PromptableModel
 from toolhand.tool_nodes.models.spec import NumberOptions, Option
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -23,7 +23,7 @@ SEES = Preparation(1008, 1008, HALF, HALF)
 _WORDS = 32
 """Tokens of a phrase, filled up or cut; Sam3Processor of transformers 5.23."""
 _IN_MASK = 0.5
-"""Probability from which a pixel belongs to a thing [-]; post_process_instance_segmentation, ibid."""
+"""Probability from which a pixel belongs to an object [-]; post_process_instance_segmentation, ibid."""
 
 
 class Sam3(PromptableModel):
@@ -33,7 +33,7 @@ class Sam3(PromptableModel):
     takes: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, TextPrompt, Everything})
     TYPES = ("sam3_video",)
     OPTIONS: ClassVar[NumberOptions] = {**PromptableModel.OPTIONS, "threshold": Option(0.3, 0.0, 1.0)}
-    """threshold: least probability that a thing is what words name; 0.3 in post_process_instance_segmentation."""
+    """threshold: least probability that an object is what words name; 0.3 in post_process_instance_segmentation."""
 
     def _prepare(self) -> None:
         self._detector = self._load("Sam3Model")
@@ -46,7 +46,7 @@ class Sam3(PromptableModel):
         return self._named(requests) if group == "words" else super()._answer_group(group, requests)
 
     def _named(self, requests: Sequence[tuple[Any, ...]]) -> list[Masks | ToolError]:
-        """What words name, each in its picture."""
+        """What words name, each in its image."""
         kept, which = distinct([image.rgb for image, _ in requests])
         pixels = self._preparation(self._torch, kept, self.device, self._detector.dtype)[which]
         words = self._tokenizer(

@@ -1,6 +1,6 @@
-"""Vision-language models that are shown one picture, are asked one thing, and write an answer.
+"""Vision-language models that are shown one image, are asked one object, and write an answer.
 
-The prompt is made with the model's own chat template; its picture's placeholder is repeated for each of the picture's
+The prompt is made with the model's own chat template; its image's placeholder is repeated for each of the image's
 tokens here, so that no processor of transformers is needed that asks for torchvision. Words of the one who asks cannot
 begin or end a turn: control tokens among them are broken up. Answers are greedy: the same question, the same answer.
 """
@@ -24,12 +24,12 @@ TOKENS = Option(512, 1, 8192)
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture as a model reads it.
+    """An image as a model reads it.
 
     Attributes:
-        placeholder: Text that stands for the picture in the prompt.
+        placeholder: Text that stands for the image in the prompt.
         inputs: Tensors of the model's forward, each to be joined along its first axis.
-        width, height: Size of the picture as the model sees it [px].
+        width, height: Size of the image as the model sees it [px].
     """
 
     placeholder: str
@@ -41,16 +41,16 @@ class Shown:
 class WritingModel(TorchModel[T]):
     """A model that writes.
 
-    A subclass sets `_model`, `_tokenizer` and `_picture_tokens` (numbers of the tokens that stand for a picture).
+    A subclass sets `_model`, `_tokenizer` and `_image_tokens` (numbers of the tokens that stand for an image).
     """
 
     _model: Any
     _tokenizer: Any
-    _picture_tokens: frozenset[int]
+    _image_tokens: frozenset[int]
 
     @abstractmethod
     def _show(self, rgb: RgbArray) -> Shown:
-        """A picture as the model reads it."""
+        """An image as the model reads it."""
 
     @abstractmethod
     def _ask(self, request: tuple[Any, ...]) -> str:
@@ -83,16 +83,16 @@ class WritingModel(TorchModel[T]):
     def _shown_or_error(self, rgb: RgbArray) -> Shown | ToolError:
         try:
             return self._show(rgb)
-        except ValueError as error:  # a picture that is too long and thin
+        except ValueError as error:  # an image that is too long and thin
             return ToolError(ErrorCode.NOT_RECOGNISED, f"{self.backend} cannot look at this picture: {error}.")
 
     def _write(self, asked: Sequence[tuple[tuple[Any, ...], Shown]]) -> list[str]:
-        """What the model writes about each picture."""
+        """What the model writes about each image."""
         torch = self._torch
         prompts = [self._prompt(self._ask(request), seen) for request, seen in asked]
         words = self._tokenizer(prompts, padding=True, add_special_tokens=False, return_tensors="pt")
         inputs = {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
-        inputs["mm_token_type_ids"] = torch.isin(inputs["input_ids"], torch.tensor(sorted(self._picture_tokens))).long()
+        inputs["mm_token_type_ids"] = torch.isin(inputs["input_ids"], torch.tensor(sorted(self._image_tokens))).long()
         inputs |= self._join([seen.inputs for _, seen in asked])
         for name, tensor in inputs.items():
             inputs[name] = tensor.to(self.device, self._model.dtype if tensor.is_floating_point() else tensor.dtype)
@@ -124,7 +124,7 @@ class WritingModel(TorchModel[T]):
         return prompt.replace(self._placeholder, shown.placeholder)
 
     _placeholder: str
-    """What the chat template writes for a picture."""
+    """What the chat template writes for an image."""
 
     def _readable(self, text: str) -> str:
         """What was written without the tokens that end it."""

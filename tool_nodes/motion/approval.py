@@ -32,7 +32,7 @@ _GHOST_M = 0.08
 _AXIS_M = 0.05
 """Length of the drawn axes of the gripper [m]; chosen to look at."""
 _MANY_PX = 4000.0
-"""Nothing is drawn further away than this from the picture's corner [px]."""
+"""Nothing is drawn further away than this from the image's corner [px]."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class PlannedMotion:
     """One planned motion, as it would be run.
 
     Attributes:
-        what: One sentence made of numbers only: no word of a policy or of a picture gets in.
+        what: One sentence made of numbers only: no word of a policy or of an image gets in.
         steps: In their order; with the arm at rest between them.
         T_end: (4, 4) pose of the gripper at the grasp, at the release, or parked.
         continuation: Motion planned on the way, after the steps, within the guard's bounds.
-        frame: The picture that it was planned on; None where there was none.
+        frame: The image that it was planned on; None where there was none.
     """
 
     what: str
@@ -89,10 +89,10 @@ class MotionRequest:
         duration_s: Duration of each leg [s].
         hash: `motion_hash` of the motion and `request_id`; an approval must name it.
         request_id: Differs from request to request, so that an approval of the same motion cannot be given twice.
-        picture: uint8 RGB (H, W, 3): the camera's picture with the planned path of the fingertips and the gripper at
-            its end; None where there is no picture.
+        image: uint8 RGB (H, W, 3): the camera's image with the planned path of the fingertips and the gripper at
+            its end; None where there is no image.
         camera: Name of the camera that took it; empty where there is none.
-        stamp: Time of the picture by the camera's clock [s].
+        stamp: Time of the image by the camera's clock [s].
     """
 
     what: str
@@ -102,7 +102,7 @@ class MotionRequest:
     duration_s: float
     hash: str
     request_id: str
-    picture: NDArray[np.uint8] | None
+    image: NDArray[np.uint8] | None
     camera: str = ""
     stamp: float = 0.0
 
@@ -197,7 +197,7 @@ def _array(update: Callable[[bytes], None], values: ArrayLike) -> None:
 def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics) -> MotionRequest:
     """The question about a motion."""
     frame = motion.frame
-    picture = None if frame is None else overlay(motion, frame, kinematics)
+    image = None if frame is None else overlay(motion, frame, kinematics)
     return MotionRequest(
         what=motion.what,
         summary=motion.summary,
@@ -206,14 +206,14 @@ def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics)
         duration_s=motion.duration_s,
         hash=motion_hash(motion, request_id),
         request_id=request_id,
-        picture=picture,
+        image=image,
         camera="" if frame is None else frame.camera,
         stamp=0.0 if frame is None else frame.stamp,
     )
 
 
 def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
-    """The frame's picture with the arm and the gripper at the end, and the fingertips' path to it; a new array."""
+    """The frame's image with the arm and the gripper at the end, and the fingertips' path to it; a new array."""
     opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
     points = kinematics.robot.gripper.points(float(opening))
     T_camera_base = invert(frame.T_base_camera)
@@ -231,14 +231,14 @@ def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDAr
     _line(draw, drawn)
     corners = np.vstack([np.zeros(3), _AXIS_M * np.eye(3), points])
     pixels = project(transform(T_camera_base, transform(motion.T_end, corners)), frame.K)
-    picture: NDArray[np.uint8] = np.asarray(image)
+    shown: NDArray[np.uint8] = np.asarray(image)
     if np.isfinite(pixels).all() and np.abs(pixels).max() < _MANY_PX:
-        picture = draw_axes(picture, pixels[0], pixels[1:4], pixels[4:])
-    return picture
+        shown = draw_axes(shown, pixels[0], pixels[1:4], pixels[4:])
+    return shown
 
 
 def _with_ghost(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> Image.Image:
-    """The frame's picture with the arm as it stands at the end, see-through: a line along its links."""
+    """The frame's image with the arm as it stands at the end, see-through: a line along its links."""
     image = Image.fromarray(frame.rgb)
     if not motion.legs:
         return image

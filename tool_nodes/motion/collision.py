@@ -20,7 +20,7 @@ START_SLACK = 5e-4
 """How much deeper than at the start of a motion a contact may read [m]."""
 
 _WITHIN_M = 0.02
-"""An arm that starts deeper in an obstacle was itself taken for one [m]. It can touch things less deep than this: an
+"""An arm that starts deeper in an obstacle was itself taken for one [m]. It can touch objects less deep than this: an
 obstacle reaches 10 mm behind what was seen and 3 mm beside it."""
 
 TIP_SLACK = 1e-3
@@ -122,7 +122,7 @@ class Checker:
         )
 
     def path_free(self, path: FloatArray) -> bool:
-        """True if a path (N, n) is free at its rows and every FINE_RESOLUTION between them, or less beside things."""
+        """True if a path (N, n) is free at its rows and every FINE_RESOLUTION between them, or less beside objects."""
         steps = np.diff(path, axis=0)
         counts = np.maximum(1, np.ceil(np.abs(steps).max(axis=1, initial=0.0) / FINE_RESOLUTION)).astype(int)
         row = np.repeat(np.arange(len(steps)), counts)

@@ -1,4 +1,4 @@
-"""Collision scene of a grasp: the obstacles of one picture, without the object that is grasped."""
+"""Collision scene of a grasp: the obstacles of one image, without the object that is grasped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ APPROACH = 0.10
 _SHORT_APPROACH = 0.06
 """The same where the hand comes aslant or from the side and there is no room for more [m]: fingers are shorter."""
 DOWNWARDS = float(np.cos(np.radians(30.0)))
-"""A hand that points down by more than this, as a cosine, comes from above [-]: its fingers are beside a thing then,
+"""A hand that points down by more than this, as a cosine, comes from above [-]: its fingers are beside an object then,
 not below a handle or a rim."""
 _CLOSE_M = 0.002
 """Clearance from what stands about the target where the usual one leaves no way [m]: the noise of the depth, averaged
@@ -37,28 +37,28 @@ _MIDDLE = np.array([0.45, 0.0])
 _EVERY = 7
 """Every seventh point is enough to level the table [-]: some ten thousand of 640x480."""
 _FEW = 10
-"""Fewer points than this above the table's noise are no thing [-]; a round figure."""
+"""Fewer points than this above the table's noise are no object [-]; a round figure."""
 YIELDING = 0.8
 """What a grasp is worth whose fingers touch what stands about the target, where one that touches nothing is 1 [-]; a
 round figure."""
 _YIELDING_M = 0.004
 """How deep fingers may be in cells about the target where there is no other way [m]. A cell is up to its side, 5 mm,
-larger than what was seen in it: of 570 grasps in piles those that are so deep in cells are 0 to 1 mm deep in a thing,
+larger than what was seen in it: of 570 grasps in piles those that are so deep in cells are 0 to 1 mm deep in an object,
 seven in eight of them, and none more than 8 mm."""
 _KEPT = 4
-"""Targets of one picture whose obstacles are remembered [-]; a round figure."""
+"""Targets of one image whose obstacles are remembered [-]; a round figure."""
 
 
 @dataclass(frozen=True)
 class _Around:
-    """What one picture shows of a target: its points (N, 3), base frame [m], and the obstacles without it."""
+    """What one image shows of a target: its points (N, 3), base frame [m], and the obstacles without it."""
 
     points: NDArray[np.float32]
     boxes: tuple[Box, ...]
 
 
 class GraspScenes:
-    """Collision scenes for grasps of one picture; what was fitted to the newest picture is remembered.
+    """Collision scenes for grasps of one image; what was fitted to the newest image is remembered.
 
     Where a second camera has looked, too, and nothing has changed since, obstacles are what either camera saw.
 
@@ -67,7 +67,7 @@ class GraspScenes:
         gripper: Model of the arm's gripper.
 
     Attributes:
-        views: Pictures of the newest second view, as given to `look_also`.
+        views: Images of the newest second view, as given to `look_also`.
     """
 
     def __init__(self, planner: Planner, gripper: GripperModel) -> None:
@@ -79,11 +79,11 @@ class GraspScenes:
         self._second: tuple[Frame, NDArray[np.float32], SeenTable] | None = None
 
     def look_also(self, views: tuple[Frame, Frame] | None) -> None:
-        """Know a second view, or none: a picture by the scene camera, and another camera's of the same scene."""
+        """Know a second view, or none: an image by the scene camera, and another camera's of the same scene."""
         self.views, self._newest = views, None
 
     def _other_view(self, frame: Frame) -> Frame | None:
-        """The picture that the other camera took of the same scene; None where there is none."""
+        """The image that the other camera took of the same scene; None where there is none."""
         if self.views is None:
             return None
         first, closer = self.views
@@ -119,8 +119,8 @@ class GraspScenes:
 
         Args:
             T: Pose (4, 4) of the gripper at the grasp, in the base frame.
-            frame: The picture that the grasp comes from.
-            target: The thing to be grasped; where None, whatever stands between the fingers and touches it.
+            frame: The image that the grasp comes from.
+            target: The object to be grasped; where None, whatever stands between the fingers and touches it.
 
         Returns:
             The scenes, and the points (N, 3) of the target, base frame [m].
@@ -169,7 +169,7 @@ class GraspScenes:
 
 
 def _levelled(frame: Frame) -> tuple[NDArray[np.float32], SeenTable]:
-    """The points (H*W, 3) of a picture and its cells, the table brought to its height; its noise counts as table."""
+    """The points (H*W, 3) of an image and its cells, the table brought to its height; its noise counts as table."""
     points = backproject(frame.depth, frame.K)
     some = transform(frame.T_base_camera, points[::_EVERY])
     table = levelled(some, np.isnan(some[:, 2]), _MIDDLE)
@@ -180,7 +180,7 @@ def _levelled(frame: Frame) -> tuple[NDArray[np.float32], SeenTable]:
 
 
 def levelled_obstacles(frame: Frame) -> tuple[Box, ...]:
-    """Boxes around all that a picture shows above the table, the table brought to its height."""
+    """Boxes around all that an image shows above the table, the table brought to its height."""
     _, seen = _levelled(frame)
     return fit_obstacles(seen.frame, seen=seen)
 

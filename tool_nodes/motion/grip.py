@@ -1,4 +1,4 @@
-"""Whether the jaws still hold what they closed on: read until they are steady, since things slip out slowly."""
+"""Whether the jaws still hold what they closed on: read until they are steady, since objects slip out slowly."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ EMPTY_OPENING = 0.002
 of the zero point as large, and noise; walls of cups and bowls, and cards, are 3 mm thick or more."""
 
 LOOK_S = 0.4
-"""Between two readings of the jaws [s]: the shortest in which those that lose a thing were seen to move."""
+"""Between two readings of the jaws [s]: the shortest in which those that lose an object were seen to move."""
 NARROWED_M = 0.0005
 """Jaws that closed by more than this in between are not steady [m]. What is held askew settles by less; the slowest
 that was seen to slip out closed by 1.2 mm."""
 CARRIED_M = 0.002
-"""Closing of the jaws since the lift above which it is checked whether the thing is still there [m]; a round figure."""
+"""Closing of the jaws since the lift above which it is checked whether the object is still there [m]; a round
+figure."""
 LONGEST_S = 6.0
-"""Longest time that the jaws are watched [s]: what slips is steady or out by then. One thing that was out after
+"""Longest time that the jaws are watched [s]: what slips is steady or out by then. One object that was out after
 4 s still closed the jaws by 0.5 mm a look after 2.4 s."""
 
 
@@ -56,7 +57,7 @@ def steady_grip(arm: Arm) -> GripReading:
 
 
 def wrong_object(lift: Lift, grip: GripReading) -> ToolError | None:
-    """The error where the pictures say that what is held is not the target, or not it alone; else None."""
+    """The error where the images say that what is held is not the target, or not it alone; else None."""
     held = f"the gripper holds an object {grip.opening_m:.3f} m wide"
     if lift.stays is not None:
         what = f"Something else was lifted: the target still stands at {_at(lift.stays)}; {held}."

@@ -59,13 +59,13 @@ class GripperModel:
         pad_half_size: (y, z) of the pad's face that surely holds.
         finger_half_width: Along Y.
         finger_thickness: Outwards from the pad's face.
-        max_width: Widest thing that the open jaws can close on with room to spare.
+        max_width: Widest object that the open jaws can close on with room to spare.
         palm_depth: z of the palm.
         palm_half_size: (x, y) of the palm and what surrounds it.
         zone_half_size: (x, y) of the zone between the fingers; what is in it is what a grasp is meant for.
         zone_depth: (low, high) of that zone along Z.
-        hold_depth: z where a held thing is taken to be that the camera has not seen.
-        boxes, rings: The open gripper and the wrist, for the room beside other things.
+        hold_depth: z where a held object is taken to be that the camera has not seen.
+        boxes, rings: The open gripper and the wrist, for the room beside other objects.
     """
 
     joint: str

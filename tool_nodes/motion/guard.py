@@ -61,7 +61,7 @@ _LIFT_TURN = 0.05
 _PARK_SLACK = 1e-3
 """A motion that ends this near to the park position, in each joint, leads there [rad]; a round figure."""
 _MAX_CONTINUATIONS = 2
-"""How often each sort of continuation may come in one motion: once in the course of things, once after a failure."""
+"""How often each sort of continuation may come in one motion: once in the course of objects, once after a failure."""
 
 
 class Mode(StrEnum):

@@ -133,7 +133,7 @@ class Kinematics:
         mujoco.mj_jacBody(self._model, self._data, self._J[:3], self._J[3:], self._tip)
         return self._J
 
-    def descend(
+    def solve_ik(
         self,
         T: FloatArray,
         q: FloatArray,

@@ -15,9 +15,9 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import FloatArray, Trajectory
 
 MAX_SPACING_S = 0.02
-"""Samples of a trajectory are no further apart [s]: twice what the time laws use. At the velocity limit a joint turns
-by 0.028 rad meanwhile, and below the acceleration limit it strays from the line between two samples by at most
-a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
+"""Samples of a trajectory are no further apart [s]: twice what the time parameterizations use. At the velocity limit a
+joint turns by 0.028 rad meanwhile, and below the acceleration limit it strays from the line between two samples by at
+most a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
 
 LEAST_SPEED = 0.01
 """Least share of the allowed speed [-]: a way of 1 s takes 100 s then. Nobody waits for less, and a trajectory takes

@@ -20,7 +20,7 @@ from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGo
 _VIEWS: tuple[tuple[float, float], ...] = ((0.32, 10.0), (0.38, 10.0), (0.32, 25.0), (0.38, 25.0))
 """Distance of the camera from the place [m] and tilt from straight above [degrees], in the order in which they are
 tried. The open fingers end 0.15 m before the camera of a Gen3, and stereo cameras measure no depth nearer than 0.2 m.
-Near straight above least is hidden behind other things; a camera that looks from 60 degrees above the horizon is 40
+Near straight above least is hidden behind other objects; a camera that looks from 60 degrees above the horizon is 40
 degrees away from 10 degrees on the other side."""
 _SIDES = np.radians([0.0, 50.0, -50.0, 100.0, -100.0])
 """Directions to look from, as angles from the one opposite to the first camera [rad]: nearer to it nothing new is
@@ -29,11 +29,11 @@ _EVERY = 5
 """Every fifth point tells what hides a place [-]: some 60,000 of 640x480."""
 _SIGHT_M, _SURROUNDINGS_M, _FEW = 0.015, 0.04, 5
 """A place is hidden where so many points or more [-] are so near to the line of sight [m], before the last part of it
-[m], which what is looked at may fill itself; round figures, about half a thing wide."""
+[m], which what is looked at may fill itself; round figures, about half an object wide."""
 _TURNS = np.radians([0.0, 180.0, 90.0, -90.0])
-"""Turns of the picture about its axis [rad]: which way is up in it does not matter."""
+"""Turns of the image about its axis [rad]: which way is up in it does not matter."""
 _SETTLES_S = 0.3
-"""Rest before the picture is taken [s]: the arm's last oscillation, and the 0.1 s by which pictures come late."""
+"""Rest before the image is taken [s]: the arm's last oscillation, and the 0.1 s by which images come late."""
 
 
 class GuardedLooks(GuardedMoves):
@@ -46,14 +46,14 @@ class GuardedLooks(GuardedMoves):
     _uncovered: Callable[[Frame], Frame]
 
     def look(self, point_base: FloatArray, frame: Frame) -> Frame:
-        """Take a picture of a place with the wrist camera, from the side that another picture did not see, and park.
+        """Take an image of a place with the wrist camera, from the side that another image did not see, and park.
 
         Args:
             point_base: (3,) the place, base frame [m].
-            frame: A picture of now by the scene camera; obstacles are fitted to it.
+            frame: An image of now by the scene camera; obstacles are fitted to it.
 
         Returns:
-            The picture.
+            The image.
 
         Raises:
             ToolError: UNAVAILABLE where there is no wrist camera; ALREADY_HOLDING; IK_FAILED, PLAN_FAILED or
@@ -106,16 +106,16 @@ class GuardedLooks(GuardedMoves):
         self._follow(there, "the move to the view")
         self._on_stage("the look from the wrist")
         failure: ToolError | None = None
-        picture = plan.frame
+        image = plan.frame
         try:
             self._arm.rest(_SETTLES_S)
-            picture = self._wrist.capture()
+            image = self._wrist.capture()
         except ToolError as error:
             failure = error
         self._come_back(back, plan.scene)
         if failure is not None:
             raise failure
-        return picture
+        return image
 
     def _come_back(self, back: Trajectory, scene: CollisionScene) -> None:
         try:
@@ -129,11 +129,11 @@ class GuardedLooks(GuardedMoves):
 def views_of(point: FloatArray, frame: Frame) -> Iterator[FloatArray]:
     """Poses T_base_camera (N, 4, 4) that look at a place, from one viewpoint after the other, the best first.
 
-    The best are those between which and the place nothing stands that the first picture shows.
+    The best are those between which and the place nothing stands that the first image shows.
 
     Args:
         point: (3,) the place, base frame [m].
-        frame: The first picture of it.
+        frame: The first image of it.
     """
     away = np.array([*(point - frame.T_base_camera[:3, 3])[:2], 0.0])
     away /= max(float(np.linalg.norm(away)), 1e-9)

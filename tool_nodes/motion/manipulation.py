@@ -1,7 +1,7 @@
 """Grasp and place: what happens between a pose and a truthful outcome.
 
 Everything is planned against the scene as the camera saw it. Outcomes rest on what the robot measures: joint positions,
-the jaws until they are steady, after lifting and before each placement, and a fresh picture after lifting and placing.
+the jaws until they are steady, after lifting and before each placement, and a fresh image after lifting and placing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     Args:
         arm: The arm and gripper.
         planner: Plans motion.
-        camera: Looked through after lifting, to see whether the thing is gone, and after placing, whether it is there.
+        camera: Looked through after lifting, to see whether the object is gone, and after placing, whether it is there.
         on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
         robot: The robot; the guard's where None, and without a guard the default one.
@@ -101,7 +101,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     # -- grasp -----------------------------------------------------------------------------------
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> float:
-        """How well the arm can come to a grasp in the scene of a picture, in [0, 1]; see `GraspScenes.reachable`."""
+        """How well the arm can come to a grasp in the scene of an image, in [0, 1]; see `GraspScenes.reachable`."""
         return self._scenes.reachable(T_base_gripper, frame, target)
 
     def grasp(
@@ -111,9 +111,9 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
 
         Args:
             T_base_gripper: (4, 4), +Z approaches, fingers close along X.
-            frame: The picture that the pose comes from; obstacles are fitted to it.
-            target: The thing to be grasped, in that picture. For a pose that code made it is whatever stands between
-                the fingers, and no picture can say afterwards whether that was lifted.
+            frame: The image that the pose comes from; obstacles are fitted to it.
+            target: The object to be grasped, in that image. For a pose that code made it is whatever stands between
+                the fingers, and no image can say afterwards whether that was lifted.
             speed: Share of the allowed speed, in (0, 1].
 
         Raises:
@@ -185,7 +185,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         return self._proven(plan, T)
 
     def _proven(self, plan: GraspPlan, T_closed: FloatArray) -> Grasped:
-        """What is held once the jaws are steady and a picture was looked at. Raises ToolError."""
+        """What is held once the jaws are steady and an image was looked at. Raises ToolError."""
         self._on_stage("the look at what was lifted")
         grip = steady_grip(self._arm)
         if grip.empty:
@@ -246,12 +246,12 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
 
         Args:
             point_base: The point.
-            frame: The picture that it comes from; obstacles are fitted to it.
+            frame: The image that it comes from; obstacles are fitted to it.
             speed: Share of the allowed speed, in (0, 1].
 
         Raises:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
-                OBJECT_DROPPED on the way, if the fresh picture shows nothing there, or for a container, in which it may
+                OBJECT_DROPPED on the way, if the fresh image shows nothing there, or for a container, in which it may
                 be hidden, shows it elsewhere; EXECUTION_FAILED; STOPPED.
         """
         with self.job():
@@ -278,7 +278,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
             return self.plan_stand(held, point_base, frame)
 
     def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
-        """A plan that sets a thing, held in some orientation, down on a point (3,) of a picture. Raises ToolError."""
+        """A plan that sets an object, held in some orientation, down on a point (3,) of an image. Raises ToolError."""
         heights = height_map(frame)
         scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
@@ -317,7 +317,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     def _plan_back(self, q: FloatArray, T: FloatArray, scene: CollisionScene) -> Trajectory | None:
         """The way back along a slanted or level approach to T (4, 4), from the joint positions (n,) there.
 
-        Straight up, a finger in a handle would take the thing along. None where straight up is the way back, or where
+        Straight up, a finger in a handle would take the object along. None where straight up is the way back, or where
         there is no other.
         """
         if T[2, 2] < -DOWNWARDS:

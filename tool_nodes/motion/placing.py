@@ -119,7 +119,7 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, re
 
 
 def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
-    """Height [m] of the one surface that a held thing would rest on at a point (3,); None if there is none.
+    """Height [m] of the one surface that a held object would rest on at a point (3,); None if there is none.
 
     R (3, 3) is the orientation of the hand.
     """
@@ -157,7 +157,7 @@ def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame, ar
     Args:
         point: (3,) where the middle of its bottom should rest, base frame [m].
         into: It was let go inside of a container.
-        before, after: Pictures without it and with it.
+        before, after: Images without it and with it.
         around: How far its base reaches from that middle [m].
 
     Raises:

@@ -1,4 +1,4 @@
-"""The embedded planner: inverse kinematics, a straight joint path or RRT-Connect, and a time law.
+"""The embedded planner: inverse kinematics, a straight joint path or RRT-Connect, and a time parameterization.
 
 Budgets count iterations; the same seed and the same question give the same bytes, whatever was asked before. Only
 beside an arm whose time runs on is a search limited by wall time too, if the planner was made so.
@@ -109,7 +109,7 @@ class EmbeddedPlanner:
 
         Contacts that exist at the start are tolerated while they do not deepen, so that the gripper can
         back out from beside an object; so are fingertips outside the workspace while they return. A way to a
-        pose is not searched from 2 cm and more within an obstacle: the picture has shown the arm as one.
+        pose is not searched from 2 cm and more within an obstacle: the image has shown the arm as one.
 
         Args:
             start: (n,) [rad]; the trajectory begins exactly there.
@@ -157,7 +157,7 @@ class EmbeddedPlanner:
         """
         T = check_pose(T_base_gripper, "pose")
         checker = Checker(self._models.of(scene))
-        # Only on the line things yield.
+        # Only on the line objects yield.
         strict = back is not None and scene.yielding_m > 0.0
         before = Checker(self._models.of(replace(scene, yielding_m=0.0))) if strict else checker
         self._kinematics.iterations = 0
@@ -201,7 +201,7 @@ class EmbeddedPlanner:
         seeds += [rng.uniform(low, high) for _ in range(restarts)]
         reference = self.robot.park if start is None else start
         for seed in seeds:
-            q = self._kinematics.descend(T, seed, iterations, *tolerance)
+            q = self._kinematics.solve_ik(T, seed, iterations, *tolerance)
             if q is not None:
                 yield self.robot.nearest_turn(q, reference)
 
@@ -319,7 +319,7 @@ class EmbeddedPlanner:
 
     def _line_free(self, start: FloatArray, T: FloatArray, checker: Checker) -> bool:
         """True if a straight line leads from joint positions (n,) to T, and its end and what lies between are free."""
-        end = self._kinematics.descend(T, start, _REACHABLE_ITERATIONS)
+        end = self._kinematics.solve_ik(T, start, _REACHABLE_ITERATIONS)
         if end is not None and not checker.free(end) and checker.hand_refused():
             return False  # most that are blocked are so at the end
         try:
@@ -342,7 +342,7 @@ class EmbeddedPlanner:
         for fraction, R in zip(s[1:], rotations[1:], strict=True):
             target = np.eye(4)
             target[:3, :3], target[:3, 3] = R, T_start[:3, 3] + fraction * shift
-            q = self._kinematics.descend(target, 2 * path[-1] - path[-2], _ATTEMPT_ITERATIONS, 1e-6, 1e-5)
+            q = self._kinematics.solve_ik(target, 2 * path[-1] - path[-2], _ATTEMPT_ITERATIONS, 1e-6, 1e-5)
             if q is None or float(np.abs(q - path[-1]).max()) > _MAX_JUMP:
                 raise ToolError(
                     ErrorCode.IK_FAILED,

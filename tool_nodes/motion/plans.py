@@ -35,9 +35,9 @@ class GraspPlan:
         T_base_gripper: (4, 4) the grasp, or its mirror image.
         scene: Obstacles without the target.
         points: (N, 3) of the target, base frame [m].
-        frame: The picture that it was planned on.
+        frame: The image that it was planned on.
         opening_m: Opening of the jaws on the way [m].
-        target: The thing to be grasped, as the picture shows it; None where it is not known.
+        target: The object to be grasped, as the image shows it; None where it is not known.
         speed: Share of the allowed speed, in (0, 1].
     """
 
@@ -71,7 +71,7 @@ class PlacePlan:
         scene: Obstacles, with the held object.
         into: True if it is let go inside of a container.
         release_m: Opening that lets go [m].
-        frame: The picture that it was planned on.
+        frame: The image that it was planned on.
         back: From there back along the approach; None for straight up, which is planned when the hand is there.
         speed: Share of the allowed speed, in (0, 1].
     """
@@ -104,7 +104,7 @@ class ParkPlan:
         steps: Open unless something is held, straight up where there is a way, and to the park position.
         scene: Obstacles of the last motion.
         T_park: (4, 4) the gripper when parked.
-        frame: A picture of now; None where no approval is asked for.
+        frame: An image of now; None where no approval is asked for.
     """
 
     steps: tuple[MotionStep, ...]
@@ -128,7 +128,7 @@ class LookPlan:
         legs: To the view, and back to the park position.
         T_base_gripper: (4, 4) the gripper at the view.
         scene: Obstacles.
-        frame: The picture that it was planned on.
+        frame: The image that it was planned on.
         opening_m: Opening of the jaws on the way [m].
     """
 
@@ -156,7 +156,7 @@ class TrialPlan:
     Attributes:
         legs: Straight up, and back.
         T_base_gripper: (4, 4) the gripper at the top.
-        frame: A picture of now.
+        frame: An image of now.
     """
 
     legs: Legs
@@ -182,7 +182,7 @@ class SkillPlan:
         what: Deed in words, for whoever approves it.
         steps: Trajectories and openings of the jaws, in order.
         T_base_gripper: (4, 4) the gripper when it is done.
-        frame: The picture that it was planned on.
+        frame: The image that it was planned on.
         afterwards: Motions that may follow and are planned only then.
     """
 
@@ -203,9 +203,9 @@ class ManipulatorState:
     """What a Manipulator knows from the motions before.
 
     Attributes:
-        held: The thing that the gripper holds, or None.
+        held: The object that the gripper holds, or None.
         last_scene: Obstacles of the last motion.
-        views: Pictures by the scene camera and by the one at the wrist of the last second view, or None.
+        views: Images by the scene camera and by the one at the wrist of the last second view, or None.
     """
 
     held: HeldObject | None = None
@@ -245,7 +245,7 @@ class PlanBook:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def keep(self, plan: Plan, frame: Frame, q: FloatArray, held: HeldObject | None) -> str:
-        """Remember a plan that was made with this picture, configuration (n,) [rad] and held object; its id."""
+        """Remember a plan that was made with this image, configuration (n,) [rad] and held object; its id."""
         plan_id = uuid.uuid4().hex
         self._kept[plan_id] = _Kept(plan, frame, q, held)
         while len(self._kept) > KEPT:

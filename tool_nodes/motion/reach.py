@@ -108,7 +108,7 @@ def has_solution(T: FloatArray, start: FloatArray, kinematics: Kinematics) -> bo
     """True where joint positions reach a pose (4, 4), whatever is in the way: from start (n,), Park, or anywhere."""
     robot = kinematics.robot
     seeds = [start, robot.park, *np.random.default_rng(0).uniform(*robot.sampled_range, (_IK_SEEDS, robot.dof))]
-    return any(kinematics.descend(T, seed, _IK_ITERATIONS) is not None for seed in seeds)
+    return any(kinematics.solve_ik(T, seed, _IK_ITERATIONS) is not None for seed in seeds)
 
 
 def no_solution(T: FloatArray, robot: RobotModel) -> ToolError:

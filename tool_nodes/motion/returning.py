@@ -66,7 +66,7 @@ class GuardedReturns(GuardedMoves):
         return ToolError(error.code, f"{error.message} It could not back out: {failure.message}", error.hint)
 
     def _uncovered(self, frame: Frame) -> Frame:
-        """A picture of the table without the arm: one that shows it is completed by another, once the arm is parked.
+        """An image of the table without the arm: one that shows it is completed by another, once the arm is parked.
 
         What the arm hides is unknown, and might be run into. Raises ToolError as `return_to_park`, or SCENE_CHANGED.
         """
@@ -84,7 +84,7 @@ class GuardedReturns(GuardedMoves):
         return replace(frame, depth=np.where(hidden, now.depth, frame.depth))
 
     def _require_uncovered(self, frame: Frame) -> None:
-        """Raises ToolError PLAN_FAILED where the arm hides a part of a picture that is planned by."""
+        """Raises ToolError PLAN_FAILED where the arm hides a part of an image that is planned by."""
         if frame.robot.any() and not self._parked:
             raise ToolError(
                 ErrorCode.PLAN_FAILED,
@@ -95,7 +95,7 @@ class GuardedReturns(GuardedMoves):
     def return_to_park(self, speed: float = 1.0) -> None:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
 
-        It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
+        It keeps what it holds. Obstacles are those of the last motion: an image that shows the arm as well would show
         it as one of them. It is a motion like others: planned first, and approved where others are.
 
         Args:

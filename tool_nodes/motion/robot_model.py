@@ -45,7 +45,7 @@ class Reach:
     """Where the arm works, in the base frame [m].
 
     Attributes:
-        radius: (least, greatest) distance from the base's axis within which things are placed.
+        radius: (least, greatest) distance from the base's axis within which objects are placed.
         x_min, y_max: Bounds of x and of |y|.
         low, high: (3,) corners of the box that no fingertip may leave.
         shoulder: (3,) centre of the shoulder.

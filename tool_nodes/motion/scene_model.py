@@ -21,7 +21,7 @@ from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import MOST_CLOUD_POINTS, Box, CollisionScene, FloatArray
 
 NEAR = 0.002
-"""Things closer than this are reported, with a negative penetration [m]."""
+"""Objects closer than this are reported, with a negative penetration [m]."""
 
 TOUCH_DEPTH = 0.003
 """How deep the held object may touch the table or a box before it counts as a collision [m]."""
@@ -174,7 +174,7 @@ class SceneModel:
         return max(max(low_x - x, x - high_x, low_y - y, y - high_y, low_z - z, z - high_z) for x, y, z in self.tips())
 
     def describe(self, pair: tuple[int, int]) -> str:
-        """The two things that touch, in words."""
+        """The two objects that touch, in words."""
         names = sorted(
             (self._model.geom(geom).name for geom in pair), key=lambda n: n.startswith(("box", _POINT, _TABLE))
         )
@@ -237,7 +237,7 @@ class SceneModels:
     def _content(self, scene: CollisionScene) -> bytes:
         """What the compiled model depends on: all but the margin, the opening of the jaws, and what yields to them.
 
-        Scenes of one picture share a tuple of some hundred boxes, which is read once. Raises ToolError as `of`.
+        Scenes of one image share a tuple of some hundred boxes, which is read once. Raises ToolError as `of`.
         """
         known = self._boxes.get(id(scene.boxes))
         if known is None or known[0] is not scene.boxes:

@@ -1,8 +1,8 @@
-"""The robot in its own pictures: by the measured joints its pixels have no depth, so that nobody takes it for a thing.
+"""The robot in its own images: by the measured joints its pixels have no depth, so that nobody takes it for an object.
 
 Rays from the camera meet the robot's shapes, on every fourth pixel. A pixel is the robot's where what was measured lies
 as far away as the robot there, or farther: what stands before it stays. Colours stay as they are, and so does the base,
-which never moves and stands beside the table's area: a picture of a parked arm is as it was taken.
+which never moves and stands beside the table's area: an image of a parked arm is as it was taken.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RobotPose:
     Attributes:
         q: (n,) measured positions of the arm's joints [rad].
         opening_m: Measured opening of the jaws [m].
-        held: Boxes of the held thing, in the robot's tip frame.
+        held: Boxes of the held object, in the robot's tip frame.
     """
 
     q: FloatArray
@@ -111,7 +111,7 @@ class RobotShape:
         self._moving = self._model.body_weldid[self._model.geom_bodyid] > 0
 
     def seen(self, frame: Frame, at: RobotPose) -> BoolArray | None:
-        """Where (H, W) a picture shows the robot; None where it does not show it at all."""
+        """Where (H, W) an image shows the robot; None where it does not show it at all."""
         step = max(1, round(_STEP_PX * frame.size[0] / workspace.IMAGE_SIZE[0]))
         rim = -(-round(_RIM_PX * frame.size[0] / workspace.IMAGE_SIZE[0]) // step)
         with self._one_at_a_time:  # stations in several threads share it
@@ -200,12 +200,12 @@ def shape_of(robot: RobotModel) -> RobotShape:
 
 
 class SelfFilteredCamera:
-    """A camera whose pictures have no depth where they show the robot (`Frame.robot`).
+    """A camera whose images have no depth where they show the robot (`Frame.robot`).
 
     Args:
-        camera: Takes the pictures.
+        camera: Takes the images.
         shape: The robot.
-        where: Where the robot was when a picture was taken; None where that is not known: the picture stays as it is.
+        where: Where the robot was when an image was taken; None where that is not known: the image stays as it is.
     """
 
     def __init__(self, camera: Camera, shape: RobotShape, where: Callable[[Frame], RobotPose | None]) -> None:
@@ -218,14 +218,14 @@ class SelfFilteredCamera:
         at = self._where(taken)
         if at is None:
             return taken
-        newest = self._newest  # the same picture is the same frame
+        newest = self._newest  # the same image is the same frame
         if newest is None or newest[0] is not taken or [*map(id, newest[1])] != [*map(id, at.held)]:
             newest = self._newest = taken, at.held, without_robot(taken, self._shape.seen(taken, at))
         return newest[2]
 
 
 def without_robot(frame: Frame, robot: BoolArray | None) -> Frame:
-    """A picture without depth where a mask (H, W) shows the robot; the same one where it shows none of it."""
+    """An image without depth where a mask (H, W) shows the robot; the same one where it shows none of it."""
     if robot is None or not robot.any():
         return frame
     depth = frame.depth.copy()

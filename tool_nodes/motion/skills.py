@@ -1,4 +1,4 @@
-"""What the hand does beside grasping, placing and looking: open, close, lift, point, hand over, stand a thing up."""
+"""What the hand does beside grasping, placing and looking: open, close, lift, point, hand over, stand an object up."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from toolhand.tool_nodes.types import (
 )
 
 HOVER_M = 0.06
-"""What points at a thing stays so far above it [m]: clear of it by several times what its height errs by."""
+"""What points at an object stays so far above it [m]: clear of it by several times what its height errs by."""
 LEAST_LIFT_M = 0.01
 """Shortest lift [m]; a shorter one is not seen."""
 LOW_M = 0.02
-"""A held thing that is let go of from no higher than this over the table is put down, and does not fall [m]: as high as
-the highest release of a placement on open ground, less a third."""
+"""A held object that is let go of from no higher than this over the table is put down, and does not fall [m]: as high
+as the highest release of a placement on open ground, less a third."""
 HANDS_OVER_S = 15.0
-"""How long the hand holds a thing out for a person [s]; a round figure, long enough to come near and take it."""
+"""How long the hand holds an object out for a person [s]; a round figure, long enough to come near and take it."""
 
 _AROUND_M = 0.04
-"""A thing that is pointed at is looked for so far around the point [m]: half of a wide thing."""
+"""An object that is pointed at is looked for so far around the point [m]: half of a wide object."""
 _YAWS = np.deg2rad([0, 90, 180, -90, 45, -45, 135, -135])
 """Turns of the hand about the vertical that are tried, in this order [rad]."""
 _OFFERED_X = (0.66, 0.62, 0.57)
-"""How far in front a thing is held out, in the order in which they are tried [m]: first the farthest towards the camera
-that the arm reaches with its hand pointing down."""
+"""How far in front an object is held out, in the order in which they are tried [m]: first the farthest towards the
+camera that the arm reaches with its hand pointing down."""
 _OFFERED_Y = (0.0, 0.12, -0.12)
 """How far aside [m]: first in the middle."""
 _OFFERED_Z = (0.20, 0.12, 0.28)
-"""How far the lowest point of the thing is over the table [m]: first where a seated person's hand is."""
+"""How far the lowest point of the object is over the table [m]: first where a seated person's hand is."""
 _LOOK_S = 0.1
 """Between two looks whether somebody pulls [s]."""
 _SETTLES = 10
@@ -240,7 +240,7 @@ class GuardedSkills(GuardedReturns):
             return way, self._kinematics.fk(way.q[-1])
         raise failures.pop(0)
 
-    # -- with a thing --------------------------------------------------------------------------
+    # -- with an object --------------------------------------------------------------------------
 
     def _hand_over(self, asked: SkillRequest, frame: Frame) -> str:
         self._require_held("hand over")
@@ -282,7 +282,7 @@ class GuardedSkills(GuardedReturns):
         )
 
     def _pulled(self) -> bool:
-        """Whether somebody pulls at what is held within HANDS_OVER_S: the hand gives way, or the thing is gone."""
+        """Whether somebody pulls at what is held within HANDS_OVER_S: the hand gives way, or the object is gone."""
         self._rest(_SETTLES * _LOOK_S)
         places: list[FloatArray] = []
         for _ in range(round(HANDS_OVER_S / _LOOK_S)):
@@ -325,9 +325,9 @@ class GuardedSkills(GuardedReturns):
 
 
 _OVER_THE_TABLE = ("point_at", "hand_over", "stand_upright")
-"""Skills that begin at the park position: their way is planned by a picture of the table without the arm in it."""
+"""Skills that begin at the park position: their way is planned by an image of the table without the arm in it."""
 _SAME_Q = 0.05
-"""The arm still holds a thing out where no joint is further away than this [rad], as it counts as parked."""
+"""The arm still holds an object out where no joint is further away than this [rad], as it counts as parked."""
 _OFFERING_SPEED = 0.4
 """Share of the allowed speed of the way to a person [-]; a round figure, some 0.2 m/s at the hand."""
 
@@ -335,8 +335,8 @@ _OFFERING_SPEED = 0.4
 def _middle(heights: HeightMap, xy: FloatArray) -> FloatArray:
     """The middle (2,) of what stands at a place (2,), as far as it is seen; the place itself where nothing does.
 
-    A picture's point shows the near side of a thing, and the far wall of a hollow one. What reaches farther than a
-    thing does is several that touch: of them the place is kept.
+    An image's point shows the near side of an object, and the far wall of a hollow one. What reaches farther than an
+    object does is several that touch: of them the place is kept.
     """
     labels, _ = ndimage.label(np.nan_to_num(heights.heights) > MIN_HEIGHT, structure=np.ones((3, 3)))
     i, j = (int(v) for v in np.floor((np.asarray(xy) - (heights.x0, heights.y0)) / heights.cell))
@@ -346,11 +346,11 @@ def _middle(heights: HeightMap, xy: FloatArray) -> FloatArray:
     cells = np.argwhere(labels == np.bincount(near[near > 0]).argmax())
     low, high = cells.min(axis=0), cells.max(axis=0) + 1
     middle = np.array([heights.x0, heights.y0]) + heights.cell * (low + high) / 2
-    return middle if np.linalg.norm(middle - xy) <= _HALF_A_THING_M else xy
+    return middle if np.linalg.norm(middle - xy) <= _HALF_AN_OBJECT_M else xy
 
 
-_HALF_A_THING_M = 0.08
-"""A place at a thing is no farther than this from its middle [m]: half of the largest product that the arm lifts."""
+_HALF_AN_OBJECT_M = 0.08
+"""A place at an object is no farther than this from its middle [m]: half of the largest product that the arm lifts."""
 
 
 def _scene_of(frame: Frame) -> CollisionScene:

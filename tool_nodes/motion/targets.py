@@ -17,27 +17,27 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 ELEVATED = 0.008
-"""Points higher than this above the table belong to a thing [m]."""
+"""Points higher than this above the table belong to an object [m]."""
 
 _HIGHEST = 0.4
 """Points higher than this above the base belong to the robot or the room [m]."""
 _RIM_PX = 3
-"""Pixels that a thing may reach beyond its mask."""
+"""Pixels that an object may reach beyond its mask."""
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
 
 _OPENING_STEP_M = 0.004
-"""Jaw openings for the way in are multiples of this [m], so that grasps of one thing share models of the open hand."""
+"""Jaw openings for the way in are multiples of this [m], so that grasps of one object share models of the open hand."""
 _FEW = 10
 """Fewer points than this say nothing about what is held [-]; a round figure."""
 _LEAST_HEIGHT = 0.02
-"""Height that a held thing has at the least [m]: that of the flattest that the jaws can close on."""
+"""Height that a held object has at the least [m]: that of the flattest that the jaws can close on."""
 _HIDDEN_SHARE = 0.3
-"""Share of its height that a thing may reach further back than what is seen of it [-]: a ball that a camera sees from
+"""Share of its height that an object may reach further back than what is seen of it [-]: a ball that a camera sees from
 60 degrees above the horizon hides 0.07 of its diameter, a cone that widens downwards more."""
 _BEHIND_SHARE = 0.07
-"""Share of its height by which things reach further back than what is seen of them, mostly [-]: a ball's. Of 0.03,
-0.05, 0.07 and 0.1 the one by which the middles of 52 things were found best."""
+"""Share of its height by which objects reach further back than what is seen of them, mostly [-]: a ball's. Of 0.03,
+0.05, 0.07 and 0.1 the one by which the middles of 52 objects were found best."""
 
 
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
@@ -57,7 +57,7 @@ def firm_points(frame: Frame, mask: BoolArray) -> NDArray[np.float32]:
 def target_mask(
     cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper: GripperModel, reach: float = 0.17
 ) -> BoolArray:
-    """Which points (N,) belong to the thing that the open fingers enclose at T_base_gripper.
+    """Which points (N,) belong to the object that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
     taken, up to `reach` [m] from the gripper's axis.
@@ -85,13 +85,13 @@ def target_mask(
 
 
 def meant_mask(cloud: NDArray[np.float32], mask: BoolArray) -> BoolArray:
-    """Which pixels (H, W) show the thing that a mask (H, W) outlines: what stands out of the table, and its rim.
+    """Which pixels (H, W) show the object that a mask (H, W) outlines: what stands out of the table, and its rim.
 
-    A mask often ends a few pixels before its thing does; what is left would be an obstacle that cannot be grasped.
+    A mask often ends a few pixels before its object does; what is left would be an obstacle that cannot be grasped.
 
     Args:
         cloud: (H*W, 3) points in the base frame [m].
-        mask: True on the thing.
+        mask: True on the object.
     """
     meant = np.zeros(mask.shape, bool)
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
@@ -106,7 +106,7 @@ def meant_mask(cloud: NDArray[np.float32], mask: BoolArray) -> BoolArray:
 
 
 def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gripper: GripperModel) -> float:
-    """The smallest jaw opening [m] that clears a thing (N, 3) on the way to a grasp, unseen back allowed for."""
+    """The smallest jaw opening [m] that clears an object (N, 3) on the way to a grasp, unseen back allowed for."""
     widest = gripper.max_opening
     if not len(target):
         return widest
@@ -121,7 +121,7 @@ def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gr
 
 @dataclass(frozen=True)
 class HeldObject:
-    """The grasped thing, in the frame of the gripper.
+    """The grasped object, in the frame of the gripper.
 
     Attributes:
         box: Its bounding box, which stood upright when it was grasped, whatever the hand's orientation; the unseen part
@@ -146,13 +146,13 @@ def held_object(
     gripper: GripperModel,
     eye: FloatArray | None = None,
 ) -> HeldObject:
-    """Box of the grasped thing from its seen points in the base frame.
+    """Box of the grasped object from its seen points in the base frame.
 
-    Seen points are extruded down to the thing's support. A thing that is held at a handle, at a rim or at its end
+    Seen points are extruded down to the object's support. An object that is held at a handle, at a rim or at its end
     reaches to one side; its unseen back is taken to mirror the seen front about the pads, as far as its height hides.
 
     Args:
-        target: (N, 3) points of the thing [m]; those of pixels without depth are NaN, and count as not seen.
+        target: (N, 3) points of the object [m]; those of pixels without depth are NaN, and count as not seen.
         T_base_gripper: (4, 4) the gripper when it closed.
         opening_m: Measured jaw opening after closing [m].
         gripper: Model of the gripper.
@@ -194,12 +194,12 @@ def held_object(
 
 
 def _base_middle(low: FloatArray, high: FloatArray, away: FloatArray, height: float) -> FloatArray:
-    """Middle (3,) of a thing of which a box from low (3,) to high (3,) is seen, in the frame of the box [m].
+    """Middle (3,) of an object of which a box from low (3,) to high (3,) is seen, in the frame of the box [m].
 
     Args:
         low, high: Corners [m].
         away: (3,) direction from the camera, of any length; 0 where it is not known.
-        height: Height of the thing [m].
+        height: Height of the object [m].
     """
     level = np.array([away[0], away[1], 0.0])
     hidden = _BEHIND_SHARE * height * level / max(float(np.linalg.norm(level)), 1e-9)

@@ -1,4 +1,4 @@
-"""Time laws: when a joint path is where, within the limits of velocity and acceleration.
+"""Time parameterizations: when a joint path is where, within the limits of velocity and acceleration.
 
 One scalar s runs along a path from rest to rest; its jerk-limited profile comes from ruckig. Joints follow
 q(s), so the path's shape is kept exactly. `speed` stretches time: velocities scale with it, accelerations

@@ -1,4 +1,4 @@
-"""How a lying thing that is held can be turned so that it stands on its end."""
+"""How a lying object that is held can be turned so that it stands on its end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from toolhand.tool_nodes.motion.targets import HeldObject
 from toolhand.tool_nodes.types import Box, FloatArray
 
 _STANDS = 1.2
-"""A thing lies where it is longer than it is high by more than this factor [-]; a round figure, for cubes and balls."""
+"""An object lies where it is longer than it is high by more than this factor [-]; a round figure, for cubes and
+balls."""
 
 
 def stood_up(held: HeldObject) -> Iterator[HeldObject]:
-    """The thing as it is to be set down on either end: by a quarter turn of the hand that swings its length upright.
+    """The object as it is to be set down on either end: by a quarter turn of the hand that swings its length upright.
 
-    Nothing for a thing that stands already.
+    Nothing for an object that stands already.
     """
     R_box, half = held.box.T_parent_box[:3, :3], np.asarray(held.box.half_extents)
     length = int(np.argmax(half[:2]))
@@ -32,7 +33,7 @@ def stood_up(held: HeldObject) -> Iterator[HeldObject]:
 
 
 def _turned(held: HeldObject, R: FloatArray) -> HeldObject:
-    """The thing in a hand of another orientation R (3, 3): its box is named by the axis that is upright now."""
+    """The object in a hand of another orientation R (3, 3): its box is named by the axis that is upright now."""
     T, half = held.box.T_parent_box, np.asarray(held.box.half_extents)
     upright = int(np.argmax(np.abs((R @ T[:3, :3])[2])))
     order = [(upright + 1) % 3, (upright + 2) % 3, upright]

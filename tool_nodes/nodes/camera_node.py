@@ -1,4 +1,4 @@
-"""ROS 2 node `camera`: pictures and depth of the robot's cameras, as the services capture_image and get_depth."""
+"""ROS 2 node `camera`: images and depth of the robot's cameras, as the services capture_image and get_depth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolhand.tool_nodes.ros.messages import (
     cloud_to_message,
     header_of,
     put_frame,
-    put_picture,
+    put_image,
 )
 from toolhand.tool_nodes.ros.parameters import NonEmpty, Seconds
 from toolhand.tool_nodes.ros.spinning import Unrecoverable, run_node
@@ -43,7 +43,7 @@ class _Parameters:
 
     Attributes:
         base_frame: Frame of the robot's base.
-        availability_deadline_s: How long to wait for a picture [s].
+        availability_deadline_s: How long to wait for an image [s].
         wrist_mount: Pose of the wrist camera's body in the robot's tip frame, to publish: x y z roll pitch yaw.
     """
 
@@ -55,7 +55,7 @@ class _Parameters:
 class CameraNode(Node):
     """Serves the scene camera and the wrist camera.
 
-    Parameters: `robot`, those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete picture, and
+    Parameters: `robot`, those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete image, and
     `wrist_mount`, the pose of camera_link in the robot's tip frame as "x y z roll pitch yaw" [m, rad]: where it is not
     empty, the node publishes it on /tf_static. `calibration` names files of `toolhand calibrate`: the cameras in them
     are published where the files have them, the one at the wrist instead of `wrist_mount`.
@@ -106,7 +106,7 @@ class CameraNode(Node):
     def _on_capture(self, request: Any, response: Any) -> Any:
         with answering(self, response, "capture_image"):
             frame = self._capture(request.camera)
-            put_picture(response, frame)
+            put_image(response, frame)
             response.status = success(_use("robot.capture_image", frame).text)
         return response
 
@@ -142,7 +142,7 @@ def mount_pose(text: str) -> FloatArray:
 
 
 class _Taken:
-    """A camera that shows a picture which was taken before."""
+    """A camera that shows an image which was taken before."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame

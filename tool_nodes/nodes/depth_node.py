@@ -1,4 +1,4 @@
-"""ROS 2 node `depth`: metric depth of a picture, as the service estimate_depth."""
+"""ROS 2 node `depth`: metric depth of an image, as the service estimate_depth."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from toolhand.tool_nodes.perception.prompts import depth_by
 from toolhand.tool_nodes.ports import Answer, DepthEstimator
 from toolhand.tool_nodes.ros.backends import load_backends
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.images import header_for, take_image
 from toolhand.tool_nodes.ros.messages import cloud_to_message, depth_to_image
-from toolhand.tool_nodes.ros.pictures import header_for, take_picture
 from toolhand.tool_nodes.ros.spinning import run_node
 from toolhand.tool_nodes.ros.status import answering, success, use_tool, visualization
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -38,7 +38,7 @@ class DepthNode(Node):
 
     def _on_estimate(self, request: Any, response: Any) -> Any:
         with answering(self, response, "estimate_depth"):
-            image = take_picture(request, self._frames)
+            image = take_image(request, self._frames)
             header = header_for(image)
             answer = depth_by(self._estimator, image)
             depth, focal_px = answer.value

@@ -1,7 +1,7 @@
 """ROS 2 node `motion`: grasps and places by the robot's controllers, and the stop.
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
-look_closer for a picture by the camera at the wrist, run_skill for what else the hand can do, return_to_park for an arm
+look_closer for an image by the camera at the wrist, run_skill for what else the hand can do, return_to_park for an arm
 that a stop has left in the camera's view, try_motion for the first motion of an arm that was set up, /stop and
 /reset_stop (`toolhand.tool_nodes.ros.stop`), /reset_fault (`toolhand.tool_nodes.ros.faults`), /approve_motion for the
 operator (`toolhand.tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
@@ -113,7 +113,7 @@ class MotionNode(Node):
         while
     nothing moves: all but what is held is as freshly started), what the arm adds (`ros2_control`: `gripper_action` and
     `time_step`), those of `declare_cameras` for the scene camera, `wrist.camera`, `calibration` (files of `toolhand
-    calibrate`: nothing moves before a picture agrees with them); for the guard those of `approving.LimitParameters`.
+    calibrate`: nothing moves before a image agrees with them); for the guard those of `approving.LimitParameters`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -354,7 +354,7 @@ class MotionNode(Node):
         return f"The gripper was measured {1000 * height:.1f} mm higher, and came back."
 
     def _look(self, request: Any, response: Any) -> None:
-        """Fill the answer with a picture by the camera at the wrist. Raises ToolError, BadMessage."""
+        """Fill the answer with an image by the camera at the wrist. Raises ToolError, BadMessage."""
         with stopped_in_planning():
             frame = self._camera.capture()
             put_frame(response, self._manipulator.look(self._frames.point(request.place, frame), frame))

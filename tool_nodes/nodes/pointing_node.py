@@ -1,4 +1,4 @@
-"""ROS 2 node `pointing`: finds things by words, as the services detect_points and detect_boxes."""
+"""ROS 2 node `pointing`: finds objects by words, as the services detect_points and detect_boxes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from toolhand.tool_nodes.drawing import draw_boxes
 from toolhand.tool_nodes.ports import Detector, Pointer
 from toolhand.tool_nodes.ros.backends import load_backends
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.images import header_for, take_image
 from toolhand.tool_nodes.ros.messages import box_to_message, rgb_to_image
-from toolhand.tool_nodes.ros.pictures import header_for, take_picture
 from toolhand.tool_nodes.ros.spinning import run_node
 from toolhand.tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from toolhand.tool_nodes.toolbox.arguments import TextArgument
@@ -45,7 +45,7 @@ class PointingNode(Node):
 
     def _on_points(self, request: Any, response: Any) -> Any:
         with answering(self, response, "detect_points"):
-            image = take_picture(request, self._frames)
+            image = take_image(request, self._frames)
             tool = "roborefer.detect_one" if request.only_one else "roborefer.detect_all"
             session = Session(images=[image])
             result = use_tool(self._toolbox, tool, {"obj_name": request.object_name, "image_index": 0}, session)
@@ -57,7 +57,7 @@ class PointingNode(Node):
 
     def _on_boxes(self, request: Any, response: Any) -> Any:
         with answering(self, response, "detect_boxes"):
-            image = take_picture(request, self._frames)
+            image = take_image(request, self._frames)
             header = header_for(image)
             text = checked(TextArgument(), request.text, "detect_boxes: text")
             answer = self._detector.detect(image, text)

@@ -15,8 +15,8 @@ from toolhand.tool_nodes.ports import Answer, Segmenter
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.ros.backends import load_backends
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.images import header_for, take_image
 from toolhand.tool_nodes.ros.messages import mask_to_image, message_to_box, rgb_to_image
-from toolhand.tool_nodes.ros.pictures import header_for, take_picture
 from toolhand.tool_nodes.ros.spinning import run_node
 from toolhand.tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from toolhand.tool_nodes.toolbox.arguments import TextArgument
@@ -44,7 +44,7 @@ class SegmentationNode(Node):
 
     def _on_segment(self, request: Any, response: Any) -> Any:
         with answering(self, response, "segment"):
-            image = take_picture(request, self._frames)
+            image = take_image(request, self._frames)
             header = header_for(image)
             if _asked(request) == ["points"]:
                 segmenter = _Remembering(self._segmenter)
@@ -72,7 +72,7 @@ class SegmentationNode(Node):
 
 
 def _asked(request: Any) -> list[str]:
-    """What the request holds. Raises ToolError INVALID_ARGUMENT unless that is one thing."""
+    """What the request holds. Raises ToolError INVALID_ARGUMENT unless that is one object."""
     asked = [name for name in ("points", "boxes", "text", "everything") if getattr(request, name)]
     if len(asked) != 1:
         what = "all are empty" if not asked else f"got {' and '.join(asked)}"
@@ -89,7 +89,7 @@ def _prompts(request: Any, image: SessionImage) -> list[Prompt]:
 
 
 def _box(message: Any, size: tuple[int, int]) -> BoxPrompt:
-    """The part of a box that lies in a picture of size (width, height). Raises ToolError INVALID_ARGUMENT for none."""
+    """The part of a box that lies in an image of size (width, height). Raises ToolError INVALID_ARGUMENT for none."""
     box = np.array(message_to_box(message))
     if not np.isfinite(box).all():
         raise invalid("segment: a box must hold finite numbers.")

@@ -1,4 +1,4 @@
-"""ROS 2 node `text_reading`: reads the text of a picture, as the service read_text."""
+"""ROS 2 node `text_reading`: reads the text of an image, as the service read_text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mask of one camera's picture outlines, in the picture of another camera."""
+"""What a mask of one camera's image outlines, in the image of another camera."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ _DEPTH_M = 0.012
 """Points that differ by no more along a camera's axis are the same [m]: two hand-eye calibrations of 2 mm and 0.25
 degrees each differ by 8 mm at 1 m."""
 _BESIDE_M = 0.012
-"""How far beside what one camera saw of a thing the other may see it [m]: the sides that only the other one sees are
+"""How far beside what one camera saw of an object the other may see it [m]: the sides that only the other one sees are
 below the rim that both see; as `_DEPTH_M`."""
 _RIM_PX = 4
-"""A mask may end so many pixels before its thing [px]; as `_DEPTH_M` at 1 m with a focal length of 660 px."""
+"""A mask may end so many pixels before its object [px]; as `_DEPTH_M` at 1 m with a focal length of 660 px."""
 _FEW = 60
-"""Fewer pixels than this are no view of a thing [px]; a round figure, some 9 by 9 mm at 1 m."""
+"""Fewer pixels than this are no view of an object [px]; a round figure, some 9 by 9 mm at 1 m."""
 _GONE_SHARE = 0.3
-"""A thing has moved when so much of what would be seen of it is not there [-]; a round figure, edges are less."""
+"""An object has moved when so much of what would be seen of it is not there [-]; a round figure, edges are less."""
 _STEPS = 10
-"""Steps in which two views of a thing are brought together [-]; a round figure, the last ones move by less than 0.1
+"""Steps in which two views of an object are brought together [-]; a round figure, the last ones move by less than 0.1
 mm."""
 _SAMPLE = 4000
-"""Points of a thing that are compared [-]: 1 mm apart on 6 by 6 cm."""
+"""Points of an object that are compared [-]: 1 mm apart on 6 by 6 cm."""
 
 
 def carried_target(frame: Frame, target: GraspTarget, other: Frame) -> GraspTarget | None:
-    """A thing that one camera's picture outlines, as another picture shows it.
+    """An object that one camera's image outlines, as another image shows it.
 
     Args:
-        frame: The picture of the mask, with depth.
-        target: The thing in it.
-        other: The other picture, with depth, of the same scene.
+        frame: The image of the mask, with depth.
+        target: The object in it.
+        other: The other image, with depth, of the same scene.
 
     Returns:
-        The thing in the other picture, with the sides of it that only this one shows; None where it does not show the
-        thing, or shows that it is not there any more.
+        The object in the other image, with the sides of it that only this one shows; None where it does not show the
+        object, or shows that it is not there any more.
     """
-    thing = _points(frame)[target.mask.reshape(-1)].astype(float)
-    thing = thing[np.isfinite(thing[:, 2])]
-    if len(thing) < _FEW:
+    item = _points(frame)[target.mask.reshape(-1)].astype(float)
+    item = item[np.isfinite(item[:, 2])]
+    if len(item) < _FEW:
         return None
-    thing = thing[:: max(1, len(thing) // _SAMPLE)]
-    if _is_gone(thing, other):
+    item = item[:: max(1, len(item) // _SAMPLE)]
+    if _is_gone(item, other):
         return None
-    mask = _carried(frame, target.mask, thing, other)
+    mask = _carried(frame, target.mask, item, other)
     if np.count_nonzero(mask) < _FEW:
         return None
     points = [at for point in target.points if (at := _carried_point(frame, point, mask, other)) is not None]
@@ -57,12 +57,12 @@ def carried_target(frame: Frame, target: GraspTarget, other: Frame) -> GraspTarg
 
 
 def _points(frame: Frame) -> FloatArray:
-    """Points (H*W, 3) of a picture, base frame [m]."""
+    """Points (H*W, 3) of an image, base frame [m]."""
     return np.asarray(transform(frame.T_base_camera, backproject(frame.depth, frame.K)))
 
 
 def _in_view(points: FloatArray, frame: Frame) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Pixels (N, 2), rounded, and distances along the axis (N,) [m] of points (N, 3), and which the picture has."""
+    """Pixels (N, 2), rounded, and distances along the axis (N,) [m] of points (N, 3), and which the image has."""
     local = transform(invert(frame.T_base_camera), points)
     ahead = local[:, 2] > 0.01
     pixels = np.zeros((len(points), 2), int)
@@ -73,25 +73,25 @@ def _in_view(points: FloatArray, frame: Frame) -> tuple[FloatArray, FloatArray, 
     return pixels, local[:, 2], inside
 
 
-def _is_gone(thing: FloatArray, other: Frame) -> bool:
-    pixels, z, inside = _in_view(thing, other)
+def _is_gone(item: FloatArray, other: Frame) -> bool:
+    pixels, z, inside = _in_view(item, other)
     seen = other.depth[pixels[:, 1], pixels[:, 0]]
     known = inside & np.isfinite(seen)
     return bool(known.any()) and float((seen[known] > z[known] + _DEPTH_M).mean()) > _GONE_SHARE
 
 
-def _carried(frame: Frame, mask: BoolArray, thing: FloatArray, other: Frame) -> BoolArray:
-    """Which pixels (H, W) of the other picture show the thing: where it is seen, and what it hides of itself."""
+def _carried(frame: Frame, mask: BoolArray, item: FloatArray, other: Frame) -> BoolArray:
+    """Which pixels (H, W) of the other image show the object: where it is seen, and what it hides of itself."""
     cloud = _points(other).astype(float)
-    low, high = thing.min(axis=0) - _BESIDE_M, thing.max(axis=0) + _BESIDE_M
-    # Lower points are the table's, unless the thing is not twice as high.
-    low[2] = workspace.TABLE_Z + min(MIN_HEIGHT, (float(thing[:, 2].max()) - workspace.TABLE_Z) / 2.0)
+    low, high = item.min(axis=0) - _BESIDE_M, item.max(axis=0) + _BESIDE_M
+    # Lower points are the table's, unless the object is not twice as high.
+    low[2] = workspace.TABLE_Z + min(MIN_HEIGHT, (float(item[:, 2].max()) - workspace.TABLE_Z) / 2.0)
     with np.errstate(invalid="ignore"):
         near = np.flatnonzero(((cloud >= low) & (cloud <= high)).all(axis=1))
     if not near.size:
         return np.zeros(other.depth.shape, bool)
-    points = cloud[near] - _shift(thing, cloud[near])
-    beside, _ = cKDTree(thing[:, :2]).query(points[:, :2], distance_upper_bound=_BESIDE_M)
+    points = cloud[near] - _shift(item, cloud[near])
+    beside, _ = cKDTree(item[:, :2]).query(points[:, :2], distance_upper_bound=_BESIDE_M)
     near, points = near[np.isfinite(beside)], points[np.isfinite(beside)]
     pixels, z, inside = _in_view(points, frame)
     u, v = pixels.T
@@ -103,25 +103,25 @@ def _carried(frame: Frame, mask: BoolArray, thing: FloatArray, other: Frame) -> 
     return carried.reshape(other.depth.shape)
 
 
-def _shift(thing: FloatArray, points: FloatArray) -> FloatArray:
-    """By how much (3,) one camera sees a thing (N, 3) beside where the other does, among points (M, 3) [m].
+def _shift(item: FloatArray, points: FloatArray) -> FloatArray:
+    """By how much (3,) one camera sees an object (N, 3) beside where the other does, among points (M, 3) [m].
 
     Two calibrations differ; the points that are nearest to each other, moved together step by step, say by how much.
     """
     tree, shift = cKDTree(points), np.zeros(3)
     for _ in range(_STEPS):
-        beside, index = tree.query(thing + shift, distance_upper_bound=_BESIDE_M)
+        beside, index = tree.query(item + shift, distance_upper_bound=_BESIDE_M)
         met = np.isfinite(beside)
         if np.count_nonzero(met) < _FEW:
             return np.zeros(3)
-        shift += np.median(points[np.asarray(index)[met]] - (thing[met] + shift), axis=0)
+        shift += np.median(points[np.asarray(index)[met]] - (item[met] + shift), axis=0)
     return shift if np.linalg.norm(shift) < _BESIDE_M else np.zeros(3)
 
 
 def _carried_point(
     frame: Frame, point: tuple[float, float], mask: BoolArray, other: Frame
 ) -> tuple[float, float] | None:
-    """The normalized point of the other picture, on the mask (H, W), nearest to one of the first; None far from it."""
+    """The normalized point of the other image, on the mask (H, W), nearest to one of the first; None far from it."""
     width, height = frame.size
     index = min(int(point[1] * height), height - 1) * width + min(int(point[0] * width), width - 1)
     at = _points(frame)[index][None].astype(float)

@@ -1,4 +1,4 @@
-"""How surely the things of a scene are what words ask for: what a detector's score says."""
+"""How surely the objects of a scene are what words ask for: what a detector's score says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST = 0.02
 decides."""
 
 _LOOSE = 0.7
-"""Share of the time that a word that is none of a thing's own means it: a near synonym ("mug" for a cup), or a word
+"""Share of the time that a word that is none of an object's own means it: a near synonym ("mug" for a cup), or a word
 that was mended by a letter; a round figure."""
 _APPROXIMATE_COLOUR = 0.3
 """The same of a colour that only some people call so ("blue" for turquoise); a round figure."""
@@ -25,7 +25,7 @@ _APPROXIMATE_COLOUR = 0.3
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point (x, y) in [0, 1] on a thing, and the probability in [0, 1] that it is what was asked for."""
+    """A point (x, y) in [0, 1] on an object, and the probability in [0, 1] that it is what was asked for."""
 
     point: tuple[float, float]
     certainty: float
@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class ReadView:
-    """One way to understand a thing, and its probability in [0, 1]."""
+    """One way to understand an object, and its probability in [0, 1]."""
 
     view: ObjectView
     probability: float
@@ -44,8 +44,8 @@ class ReadScene:
     """One frame, understood.
 
     Attributes:
-        readings: what each thing may be, first what it is taken for.
-        masks: visible pixels (H, W) of each thing, in the same order.
+        readings: what each object may be, first what it is taken for.
+        masks: visible pixels (H, W) of each object, in the same order.
     """
 
     readings: tuple[tuple[ReadView, ...], ...]
@@ -53,15 +53,15 @@ class ReadScene:
 
     @property
     def views(self) -> tuple[ObjectView, ...]:
-        """What each thing is taken for."""
+        """What each object is taken for."""
         return tuple(readings[0].view for readings in self.readings)
 
 
 def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexicon | None = None) -> list[Candidate]:
-    """What `point_by_words` points at, in its order, then what may be meant if a thing was mistaken for another.
+    """What `point_by_words` points at, in its order, then what may be meant if an object was mistaken for another.
 
-    The certainty is the probability of all readings of a thing that the phrase would find in its place, each
-    times how well the words fit it. The other things stay what they are taken for. A place is one for sure.
+    The certainty is the probability of all readings of an object that the phrase would find in its place, each
+    times how well the words fit it. The other objects stay what they are taken for. A place is one for sure.
 
     Raises:
         ToolError: As `point_by_words`; OBJECT_NOT_FOUND only where nothing has a certainty of `LEAST` either.
@@ -85,7 +85,7 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexi
 
 
 def _certainty(text: str, scene: ReadScene, k: int, found: bool, lexicon: Lexicon | None) -> float:
-    """Probability that thing k is what the text means."""
+    """Probability that object k is what the text means."""
     taken, readings = scene.views, scene.readings[k]
     total = readings[0].probability * word_fit(text, taken[k]) if found else 0.0
     for other in readings[1:]:
@@ -105,7 +105,7 @@ def word_fit(text: str, view: ObjectView) -> float:
 
 
 class WordFits:
-    """How well the words of one phrase say what things are.
+    """How well the words of one phrase say what objects are.
 
     Args:
         text: The phrase.

@@ -1,7 +1,7 @@
 """Object segmentation by geometry: one cluster of pixels for each object on the table.
 
 Pixels that stick out of the table are dropped onto a grid of the table top and grouped by their footprints, which
-things 5 cm apart do not share although they overlap in the picture. A bin or bowl is a closed rim around a low floor;
+objects 5 cm apart do not share although they overlap in the image. A bin or bowl is a closed rim around a low floor;
 what rises from that floor is grouped again, as clusters of their own.
 """
 
@@ -22,30 +22,30 @@ from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _LOW_M = 0.003
-"""Down to this height a pixel is taken as the foot of the thing above it."""
+"""Down to this height a pixel is taken as the foot of the object above it."""
 
 _ROUGH, _SURELY = 1.0, 3.5
-"""Heights over which a pixel may be, and surely is, part of a thing [standard deviations of the bare table]: of what is
-bare 0.02 % are over the second."""
+"""Heights over which a pixel may be, and surely is, part of an object [standard deviations of the bare table]: of what
+is bare 0.02 % are over the second."""
 
 _SPECK, _CLEARLY = 4, 6.0
-"""What has no more than so many times the pixels of the least thing [-] and does not reach this height [standard
-deviations of the bare table] is a bump of the noise, unless colour finds it too: a picture has three bumps that are
+"""What has no more than so many times the pixels of the least object [-] and does not reach this height [standard
+deviations of the bare table] is a bump of the noise, unless colour finds it too: an image has three bumps that are
 over `_SURELY`."""
 
 ROUGH_TABLE_M = 0.0012
-"""Where the table is rougher than this, the feet of things drown in the noise [m], and colour finds them."""
+"""Where the table is rougher than this, the feet of objects drown in the noise [m], and colour finds them."""
 
 _MIN_PIXELS = 80
-"""Fewer pixels than this at 640x480 are not a thing."""
+"""Fewer pixels than this at 640x480 are not an object."""
 
 _ROBOT_M = 0.33
-"""Whatever reaches this high is the robot, not a thing on the table."""
+"""Whatever reaches this high is the robot, not an object on the table."""
 
 _FRAGMENT_M2 = 0.0008
 """A smaller footprint may be a fragment of its neighbour [m^2]; a round figure."""
 _FRAGMENT_GAP_M = 0.020
-"""A part as small as this may be this far from the rest of its thing if the gap is out of sight."""
+"""A part as small as this may be this far from the rest of its object if the gap is out of sight."""
 
 _CONTAINER_SIDES_M = (0.09, 0.30)
 """The shorter side of an open container is above the first, its longer side below the second [m]; a round figure."""
@@ -71,19 +71,19 @@ _WALL_PIXELS = 8
 _THIN_M = 0.003
 """Thickness of the walls of bins [m]; a round figure."""
 _OWN_SHARE = 0.25
-"""Share of a part that stands free of a container's walls and floor, from which on it is a thing of its own [-]; a
-round figure, as most of what is seen of such a thing does."""
+"""Share of a part that stands free of a container's walls and floor, from which on it is an object of its own [-]; a
+round figure, as most of what is seen of such an object does."""
 _EIGHT = np.ones((3, 3), dtype=bool)
 """A pixel and its eight neighbours."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One thing as geometry sees it.
+    """One object as geometry sees it.
 
     Attributes:
         mask: bool (H, W), its visible pixels.
-        window: Rows and columns of the picture that hold the mask.
+        window: Rows and columns of the image that hold the mask.
         extents: Box around it in the base frame, z measured from the table.
         support: Height over the table of what it stands on [m].
         rim: Height of the rim over the table if it is a hollow container, else None [m].
@@ -111,7 +111,7 @@ class _Grid:
         cell: Side of a cell [m].
         shape: (nx, ny).
         surface: The frame's cloud.
-        solid: bool (H, W), pixels that are surely part of a thing.
+        solid: bool (H, W), pixels that are surely part of an object.
         flat: bool (H, W), those of them that are found by colour and mean height.
     """
 
@@ -134,11 +134,11 @@ class _Grid:
 
 
 def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
-    """Every thing on the table, largest footprint first; contents follow their container."""
+    """Every object on the table, largest footprint first; contents follow their container."""
     grid = _grid(frame, surface)
     smallest = least_pixels(frame)
     tall_px = round(_TALLEST_M * frame.K[0, 0] / float(np.nanmedian(frame.depth[::16, ::16])))
-    picture = _Picture(surface, grid, frame.T_base_camera[:3, 3], smallest, tall_px)
+    image = _Image(surface, grid, frame.T_base_camera[:3, 3], smallest, tall_px)
 
     labels, sizes, cells = _footprints(grid)
     windows = ndimage.find_objects(labels)
@@ -157,11 +157,11 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
         speck = sizes[label] <= _SPECK * smallest and top < _CLEARLY * surface.rough
         if inside or top > _ROBOT_M or (speck and not grid.flat[window][mask].any()):
             continue
-        things = _things(picture, mask, window, len(found))
-        if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:
-            found += things
-            for thing in things[1:]:
-                contents[thing.window] |= thing.mask[thing.window]
+        objects = _objects(image, mask, window, len(found))
+        if objects and objects[0].extents.centre[0] > workspace.TABLE_X[0]:
+            found += objects
+            for item in objects[1:]:
+                contents[item.window] |= item.mask[item.window]
     return found
 
 
@@ -190,7 +190,8 @@ def _between_walls(points: NDArray[np.floating], extents: Extents) -> Extents:
 
 
 def shell_and_others(surface: Surface, container: Cluster, masks: Sequence[BoolArray]) -> tuple[list[int], list[int]]:
-    """By their numbers the parts of a container's pixels that are its walls and floor, and those that are other things.
+    """By their numbers the parts of a container's pixels that are its walls and floor, and those that are other
+    objects.
 
     What is in neither list is the table, which is seen beside it or through its walls.
 
@@ -217,7 +218,7 @@ def shell_and_others(surface: Surface, container: Cluster, masks: Sequence[BoolA
 
 
 def least_pixels(frame: Frame) -> int:
-    """Fewest pixels of a thing in a picture."""
+    """Fewest pixels of an object in an image."""
     return max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
 
 
@@ -232,7 +233,7 @@ def _grid(frame: Frame, surface: Surface) -> _Grid:
 
 
 def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]:
-    """Labels of the pixels (H, W) of things, how many have each label, and labels of the cells (nx, ny).
+    """Labels of the pixels (H, W) of objects, how many have each label, and labels of the cells (nx, ny).
 
     Low pixels beside a footprint belong to it.
     """
@@ -287,12 +288,12 @@ def _join_fragments(
 
 
 @dataclass(frozen=True)
-class _Picture:
-    """What every step reads: the cloud, its grid, where the camera is, and scales of this picture.
+class _Image:
+    """What every step reads: the cloud, its grid, where the camera is, and scales of this image.
 
     Attributes:
-        smallest: Fewest pixels of a thing.
-        tall_px: How far the tallest thing in a container may rise over it in the picture [px].
+        smallest: Fewest pixels of an object.
+        tall_px: How far the tallest object in a container may rise over it in the image [px].
     """
 
     surface: Surface
@@ -302,37 +303,35 @@ class _Picture:
     tall_px: int
 
 
-def _things(picture: _Picture, mask: BoolArray, window: Window, number: int) -> list[Cluster]:
-    """The thing of one footprint, whose mask lies in a window; if it is a container, also what stands in it.
+def _objects(image: _Image, mask: BoolArray, window: Window, number: int) -> list[Cluster]:
+    """The object of one footprint, whose mask lies in a window; if it is a container, also what stands in it.
 
-    `number` is the index that the thing gets.
+    `number` is the index that the object gets.
     """
-    points = picture.surface.points[window]
-    coarse = picture.surface.coarse
-    extents = measure(
-        points[firm_pixels(picture.surface, window, mask)], 0.0, picture.eye, coarse, picture.surface.rough
-    )
+    points = image.surface.points[window]
+    coarse = image.surface.coarse
+    extents = measure(points[firm_pixels(image.surface, window, mask)], 0.0, image.eye, coarse, image.surface.rough)
     if len(extents.outline) < 3:
         return []
-    shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline, coarse)
+    shell = _find_shell(points, mask & image.surface.inside[window], extents.outline, coarse)
     if shell is None:
-        return [Cluster(_placed(filled(mask), window, picture.surface), window, extents)]
-    return _opened(picture, _placed(mask, window, picture.surface), window, extents.outline, shell, number)
+        return [Cluster(_placed(filled(mask), window, image.surface), window, extents)]
+    return _opened(image, _placed(mask, window, image.surface), window, extents.outline, shell, number)
 
 
 def _placed(mask: BoolArray, window: Window, surface: Surface) -> BoolArray:
-    """A mask of the whole picture (H, W) from that of a window."""
+    """A mask of the whole image (H, W) from that of a window."""
     full = np.zeros(surface.inside.shape, dtype=bool)
     full[window] = mask
     return full
 
 
 def _opened(
-    picture: _Picture, mask: BoolArray, own_window: Window, corners: FloatArray, shell: _Shell, number: int
+    image: _Image, mask: BoolArray, own_window: Window, corners: FloatArray, shell: _Shell, number: int
 ) -> list[Cluster]:
     """A container with mask (H, W) and footprint `corners` (K, 2), then its contents."""
-    window = widened(own_window, picture.tall_px)
-    surface, own = picture.surface, mask[window]
+    window = widened(own_window, image.tall_px)
+    surface, own = image.surface, mask[window]
     points, inside = surface.points[window], surface.inside[window]
     depth = _depth_inside(corners, points)
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
@@ -344,10 +343,10 @@ def _opened(
     walls = body & own & (points[:, :, 2] <= shell.rim + _LOW_M)
 
     contents: list[Cluster] = []
-    for part in _parts_of(picture, dilated(eroded(content)), window):
+    for part in _parts_of(image, dilated(eroded(content)), window):
         full = _placed(part, window, surface)
         firm = firm_pixels(surface, window, part)
-        extents = measure(points[firm], shell.floor, picture.eye, surface.coarse, surface.rough)
+        extents = measure(points[firm], shell.floor, image.eye, surface.coarse, surface.rough)
         contents.append(Cluster(full, window_of(full), extents, shell.floor, within=number))
         content &= ~part
     full = _placed(body | content, window, surface)
@@ -356,23 +355,23 @@ def _opened(
     if surface.rough > ROUGH_TABLE_M and np.count_nonzero(top) >= _SHELL_PIXELS / surface.coarse**2:
         # Where depth is noisy, walls are smeared on either side of them; the rim is level and seen best.
         walls = top
-    extents = measure(points[walls], 0.0, picture.eye, surface.coarse, surface.rough)
+    extents = measure(points[walls], 0.0, image.eye, surface.coarse, surface.rough)
     if surface.rough > ROUGH_TABLE_M:
         extents = _between_walls(points[walls], extents)
     container = Cluster(full, window_of(full), extents, rim=shell.rim)
     return [container, *contents]
 
 
-def _parts_of(picture: _Picture, mask: BoolArray, window: Window) -> list[BoolArray]:
-    """The masks of the separate things, within a window as `mask` is."""
+def _parts_of(image: _Image, mask: BoolArray, window: Window) -> list[BoolArray]:
+    """The masks of the separate objects, within a window as `mask` is."""
     rows, columns = np.nonzero(mask)
-    pixels = (rows + window[0].start) * picture.surface.inside.shape[1] + columns + window[1].start
-    under = picture.grid.under(pixels)
-    cells = _group(picture.grid, pixels, under)
+    pixels = (rows + window[0].start) * image.surface.inside.shape[1] + columns + window[1].start
+    under = image.grid.under(pixels)
+    cells = _group(image.grid, pixels, under)
     labels = np.zeros(mask.shape, dtype=np.int32)
     labels[rows, columns] = cells.ravel()[under]
     parts = [labels == label for label in range(1, int(cells.max()) + 1)]
-    return [part for part in parts if np.count_nonzero(part) >= picture.smallest]
+    return [part for part in parts if np.count_nonzero(part) >= image.smallest]
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[Flo
         used = np.minimum(np.maximum(shade, SHADE_RANGE[0]), SHADE_RANGE[1])
         square = np.zeros_like(best_square)
         for channel in range(3):
-            # Roots of linear light are even steps for the eye, as the codes of a picture are.
+            # Roots of linear light are even steps for the eye, as the codes of an image are.
             away = used * palette[channel]
             away += np.float32(gloss)
             np.minimum(away, np.float32(1.0), out=away)
@@ -118,7 +118,7 @@ def name_colour(rgb: ArrayLike) -> str:
 
 
 def main_colours(pixels: NDArray[np.uint8]) -> list[tuple[str, float]]:
-    """Colour words of a thing's pixels (N, 3) with their shares, most frequent first; shading is undone.
+    """Colour words of an object's pixels (N, 3) with their shares, most frequent first; shading is undone.
 
     Brightness is judged against the light that falls on a horizontal top.
     """

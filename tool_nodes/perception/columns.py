@@ -1,4 +1,4 @@
-"""What stands about a thing to be grasped, as upright boxes that leave the gaps between things open."""
+"""What stands about an object to be grasped, as upright boxes that leave the gaps between objects open."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from toolhand.tool_nodes.perception.heights import HeightMap, SeenTable
 from toolhand.tool_nodes.types import BoolArray, Box, FloatArray
 
 HAND_REACH = 0.12
-"""How far beside a thing the hand comes near the table [m]: the open hand and the camera on it reach 0.11 m from its
+"""How far beside an object the hand comes near the table [m]: the open hand and the camera on it reach 0.11 m from its
 axis."""
 _LEVEL = 0.01
 """Heights that differ by less share a box, which is as high as the highest of them [m]; a round figure."""
 _OWN = 0.005
-"""A cell beside the thing belongs to its rim, which the mask has missed, unless it is higher by this [m]."""
+"""A cell beside the object belongs to its rim, which the mask has missed, unless it is higher by this [m]."""
 
 
-def within_hand(heights: HeightMap, thing: NDArray[np.floating]) -> BoolArray:
-    """Which cells (nx, ny) the hand may be over while it grasps a thing (N, 3) in the base frame [m]."""
-    low, high = thing[:, :2].min(axis=0) - HAND_REACH, thing[:, :2].max(axis=0) + HAND_REACH
+def within_hand(heights: HeightMap, item: NDArray[np.floating]) -> BoolArray:
+    """Which cells (nx, ny) the hand may be over while it grasps an object (N, 3) in the base frame [m]."""
+    low, high = item[:, :2].min(axis=0) - HAND_REACH, item[:, :2].max(axis=0) + HAND_REACH
     xs, ys = heights.centres()
     return ((xs > low[0]) & (xs < high[0]))[:, None] & ((ys > low[1]) & (ys < high[1]))[None, :]
 
@@ -36,24 +36,24 @@ def around(near: BoolArray) -> tuple[BoolArray, ...]:
     return tuple(found)
 
 
-def rim(seen: SeenTable, thing: NDArray[np.floating]) -> BoolArray:
-    """Which pixels (H, W) belong to the rim of a thing (N, 3), which its mask has missed; see `without_own`."""
-    own = _own_heights(seen, thing)
+def rim(seen: SeenTable, item: NDArray[np.floating]) -> BoolArray:
+    """Which pixels (H, W) belong to the rim of an object (N, 3), which its mask has missed; see `without_own`."""
+    own = _own_heights(seen, item)
     return seen.below(np.where(own > 0.0, own + _OWN, 0.0))
 
 
-def _own_heights(cells: HeightMap | SeenTable, thing: NDArray[np.floating]) -> FloatArray:
-    """Height (nx, ny) of a thing (N, 3) [m], a cell wider than it was seen; 0 elsewhere."""
-    at = np.floor((thing[:, :2] - (cells.x0, cells.y0)) / cells.cell).astype(int)
+def _own_heights(cells: HeightMap | SeenTable, item: NDArray[np.floating]) -> FloatArray:
+    """Height (nx, ny) of an object (N, 3) [m], a cell wider than it was seen; 0 elsewhere."""
+    at = np.floor((item[:, :2] - (cells.x0, cells.y0)) / cells.cell).astype(int)
     inside = ((at >= 0) & (at < cells.shape)).all(axis=1)
     own = np.zeros(cells.shape)
-    np.maximum.at(own, tuple(at[inside].T), thing[inside, 2])
+    np.maximum.at(own, tuple(at[inside].T), item[inside, 2])
     return np.asarray(ndimage.maximum_filter(own, 3))
 
 
-def without_own(heights: HeightMap, columns: FloatArray, thing: NDArray[np.floating]) -> FloatArray:
-    """Heights (nx, ny) of columns [m] without those that belong to the rim of a thing (N, 3)."""
-    own = _own_heights(heights, thing)
+def without_own(heights: HeightMap, columns: FloatArray, item: NDArray[np.floating]) -> FloatArray:
+    """Heights (nx, ny) of columns [m] without those that belong to the rim of an object (N, 3)."""
+    own = _own_heights(heights, item)
     return np.where((own > 0.0) & (columns < own + _OWN), 0.0, columns)
 
 

@@ -16,16 +16,16 @@ WALL_M = 0.02
 _WIDEST_M = 0.13
 """Walls are looked for so far from the place [m]: half the diagonal of the largest bin and a hand's breadth."""
 _STANDS_OUT_M = 0.015
-"""A place that is so much lower than what is seen at it lies inside of a solid thing [m]; a round figure."""
+"""A place that is so much lower than what is seen at it lies inside of a solid object [m]; a round figure."""
 _RIM_M = 0.015
 """What is seen so far outside of the inner side of a wall still lies on the rim [m]; a round figure."""
 _DIRECTIONS = 32
 """Directions in which the walls around a point are looked for [-]."""
 
 _LEAST_CELLS = 9
-"""Cells of what lies beside a container at the least [-]: 15 x 15 mm, as the smallest thing has."""
+"""Cells of what lies beside a container at the least [-]: 15 x 15 mm, as the smallest object has."""
 _APART = np.pi / 2
-"""What lies on walls in directions further apart than this spans the opening [rad]; a thing that leans over one wall
+"""What lies on walls in directions further apart than this spans the opening [rad]; an object that leans over one wall
 has them closer together."""
 _GONE_SHARE = 0.5
 """A container of whose walls less than this share [-] is seen where it was has been moved; a round figure."""
@@ -34,7 +34,7 @@ _GONE_SHARE = 0.5
 def is_cavity(heights: HeightMap, point: FloatArray) -> bool:
     """True if walls surround a point (3,) [m]: in at least 6 of 8 directions something rises above it.
 
-    A point inside a solid thing is no cavity.
+    A point inside a solid object is no cavity.
     """
     if heights.support_height(point[:2], 0.01) > point[2] + _STANDS_OUT_M:
         return False
@@ -47,13 +47,13 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
     What lies behind a wall is seen by no camera, so that None says neither yes nor no.
 
     Args:
-        before: A picture without the thing, with depth.
+        before: An image without the object, with depth.
         after: One of the same table after it was let go.
-        point: (3,) a place inside of the container, a cavity in the first picture, base frame [m].
+        point: (3,) a place inside of the container, a cavity in the first image, base frame [m].
 
     Raises:
         ToolError: OBJECT_DROPPED where the container is no longer there, or what is new lies elsewhere or across the
-            rim; NO_DEPTH for a picture without depth.
+            rim; NO_DEPTH for an image without depth.
     """
     old, new = (seen_heights(frame) for frame in (before, after))
     xs, ys = old.centres()
@@ -115,13 +115,13 @@ def _inner_side(heights: HeightMap, point: FloatArray, angles: FloatArray) -> Fl
 
 
 def _spans(angles: FloatArray) -> bool:
-    """True if directions [rad], here those in which a thing lies on walls, are so far apart that it lies across."""
+    """True if directions [rad], here those in which an object lies on walls, are so far apart that it lies across."""
     toward = np.column_stack([np.cos(angles), np.sin(angles)])
     return bool(len(angles)) and float((toward @ toward.T).min()) < np.cos(_APART)
 
 
 def _is_gone(walls: BoolArray, new: HeightMap, floor: float) -> bool:
-    """True if cells that walls stood on are seen in a new picture, mostly without a wall nearby."""
+    """True if cells that walls stood on are seen in a new image, mostly without a wall nearby."""
     highest: NDArray[np.float64] = ndimage.maximum_filter(np.nan_to_num(new.heights, nan=-np.inf), size=5)
     seen = highest[walls & np.isfinite(new.heights)]
     return bool(len(seen)) and float(np.mean(seen > floor + WALL_M / 2)) < _GONE_SHARE

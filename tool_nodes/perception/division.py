@@ -1,4 +1,4 @@
-"""Takes a cluster apart: the things that it consists of, by relief and colour, and what else each may be."""
+"""Takes a cluster apart: the objects that it consists of, by relief and colour, and what else each may be."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _ABSORBED = 0.2
-"""What is too small for a thing belongs to the neighbour that it is one with by at least this probability; else it is
-left out, as a fringe between things [-]; a round figure."""
+"""What is too small for an object belongs to the neighbour that it is one with by at least this probability; else it is
+left out, as a fringe between objects [-]; a round figure."""
 _OWN_SHARE = 0.5
-"""A low region that has a smaller share of the cluster's own pixels is no thing [-]; a round figure."""
+"""A low region that has a smaller share of the cluster's own pixels is no object [-]; a round figure."""
 _LIFTED_M = 0.02
-"""What is seen down to this height only may stand on another thing [m]; a round figure."""
+"""What is seen down to this height only may stand on another object [m]; a round figure."""
 _LEVEL = 0.7
 """Vertical part of the normal of what something can stand on [-]: up to 45 degrees of slope."""
 _CONTACT = 0.15
-"""Share of a thing's pixels across, that touch what it stands on, for it to stand there [-]; a round figure."""
+"""Share of an object's pixels across, that touch what it stands on, for it to stand there [-]; a round figure."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """One thing may be two: their masks (H, W), and the probability that they are one."""
+    """One object may be two: their masks (H, W), and the probability that they are one."""
 
     first: BoolArray
     second: BoolArray
@@ -42,10 +42,10 @@ class Halves:
 
 @dataclass(frozen=True)
 class Piece:
-    """A thing of a cluster.
+    """An object of a cluster.
 
     Attributes:
-        cluster: The thing as geometry sees it.
+        cluster: The object as geometry sees it.
         features: Numbers that its expected IoU is read from, see `Joined.score_features`.
         split: How it would most likely be two; None where there is no way.
     """
@@ -60,8 +60,8 @@ class Division:
     """The parts of a cluster, largest first.
 
     Attributes:
-        parts: The things.
-        same: (len(parts), len(parts)) probability that two are one thing; negative where they do not meet.
+        parts: The objects.
+        same: (len(parts), len(parts)) probability that two are one object; negative where they do not meet.
     """
 
     parts: tuple[Piece, ...]
@@ -90,12 +90,12 @@ def divide(frame: Frame, surface: Surface, cluster: Cluster, noise: float, taken
     """What a cluster consists of.
 
     Args:
-        frame: The picture.
+        frame: The image.
         surface: Its cloud and table.
         cluster: One that is no container.
         noise: See `relief.depth_noise` [m].
         taken: bool (H, W), pixels of all clusters.
-        smallest: Fewest pixels of a thing.
+        smallest: Fewest pixels of an object.
     """
     window = widened(cluster.window, MARGIN_PX)
     relief = find_relief(frame, surface, cluster.mask, window, noise, taken)
@@ -146,7 +146,7 @@ def _shadows(joined: Joined, relief: Relief, own: BoolArray, patches: NDArray[np
 
 
 def _without_fringes(joined: Joined, smallest: int, shadows: set[int]) -> tuple[NDArray[np.intp], list[int]]:
-    """The region of each patch, after what is too small has gone to a neighbour; and the regions that are things."""
+    """The region of each patch, after what is too small has gone to a neighbour; and the regions that are objects."""
     owner = joined.owner.copy()
     sizes = joined.regions.sums[:, 0]
     kept = [k for k in joined.alone if sizes[k] >= smallest and k not in shadows]
@@ -173,7 +173,7 @@ class _View:
     joined: Joined
 
     def part(self, region: int) -> Piece | None:
-        """The thing of a region; None where too few of its points are known to measure it."""
+        """The object of a region; None where too few of its points are known to measure it."""
         support = self._support(region)
         mask = self._mask(self.owner == region)
         if np.count_nonzero(np.isfinite(self.surface.height[mask])) < 3:

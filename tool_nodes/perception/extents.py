@@ -19,14 +19,14 @@ _NOISE_BAND = 4.0
 about twice what `_TOP_QUANTILE` is above the mean of a normal distribution."""
 
 _CELL_M = 0.004
-"""Two pixels of a flat thing fall into a cell of this side at 640x480 [m]; in coarser pictures it is larger."""
+"""Two pixels of a flat object fall into a cell of this side at 640x480 [m]; in coarser images it is larger."""
 _FEW = 200
 """Points at 640x480 below which none is taken for noise; a round figure."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """An upright box around a thing that stands on something.
+    """An upright box around an object that stands on something.
 
     Attributes:
         centre: (3,) centre in the coordinates of the points it was measured from [m].
@@ -98,9 +98,9 @@ def distance_to_outline(xy: NDArray[np.floating], corners: FloatArray) -> FloatA
 def measure(
     points: NDArray[np.floating], support: float, eye: FloatArray, coarse: float = 1.0, rough: float = 0.0
 ) -> Extents:
-    """The box around a thing of which points (N, 3) are seen; its hidden back and foot are completed.
+    """The box around an object of which points (N, 3) are seen; its hidden back and foot are completed.
 
-    What stands on the table shows its whole top, so the outline of all points is that of the thing except where
+    What stands on the table shows its whole top, so the outline of all points is that of the object except where
     it bulges lower down: there the far side is completed by symmetry about the axis of the two tangents.
 
     Args:
@@ -147,7 +147,7 @@ def _top(heights: NDArray[np.floating], rough: float, eye: float) -> float:
     # The error of depth from disparity grows with the square of the distance.
     noise = rough * (1.0 - float(np.clip(top / eye, 0.0, 0.9))) ** 2 if eye > 0.0 else 0.0
     band = _NOISE_BAND * noise
-    # What is as frequent further down is no level top: sides, or a round thing.
+    # What is as frequent further down is no level top: sides, or a round object.
     share = float(np.mean(heights > top - band) - np.mean((heights > top - 2.0 * band) & (heights <= top - band)))
     # Of a top that so large a share of the points shows, this quantile of the noise is what was measured.
     above = float(ndtri(1.0 - (1.0 - _TOP_QUANTILE) / max(share, 2.0 * (1.0 - _TOP_QUANTILE))))

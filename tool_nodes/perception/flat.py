@@ -1,7 +1,7 @@
 """Finds what lies flat on the table: it differs from the table in colour, and over its whole area in height.
 
 A pixel's depth may be off by more than a card is thick; the mean over the card is not. Colour says which pixels belong
-together, and their mean height against the bare table around them says whether it is a thing or a shadow.
+together, and their mean height against the bare table around them says whether it is an object or a shadow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHADE, _SHADE_NOISE = 0.06, 3.0
 _DARK = 8.0
 """Added to each colour, so that noise does not decide the hue of what is black [grey levels]; a round figure."""
 _BARE_M = 0.003
-"""Within this height a pixel may show the bare table [m], or within twice its roughness; as the foot of a thing."""
+"""Within this height a pixel may show the bare table [m], or within twice its roughness; as the foot of an object."""
 _PITCH_PX = 2
 """Pixels at 640x480 that are looked at together [px]: outlines are found later."""
 _STEP = 5
@@ -38,27 +38,27 @@ _BOX = 7
 """Side of the squares whose mean heights tell how much mean heights differ on the bare table [_PITCH_PX]: twice as far
 as the noise of a stereo camera is alike."""
 _LEAST_M = {False: 0.002, True: 0.001}
-"""Least height of a flat thing over the table around it, where the colour may differ (False) and where it surely
+"""Least height of a flat object over the table around it, where the colour may differ (False) and where it surely
 does (True) [m]: half a millimetre and more is bent table or a step of disparity."""
 _CLEAR = {False: 4.0, True: 2.0}
-"""The same in standard deviations of the mean height [-]: an odd square of table is seen in one of ten pictures."""
+"""The same in standard deviations of the mean height [-]: an odd square of table is seen in one of ten images."""
 _ALIKE = 0.5
 """Mean heights of ever larger areas differ by at least this share of what those of squares do [-]: depth also errs
-slowly over the picture, which no mean over an area takes out; that of four squares is the last that falls."""
+slowly over the image, which no mean over an area takes out; that of four squares is the last that falls."""
 _RING = 7
-"""Width of the ring of bare table that a thing is compared with [_PITCH_PX]: about half a thing."""
+"""Width of the ring of bare table that an object is compared with [_PITCH_PX]: about half an object."""
 _LEAST_RING = 20
 """Fewest of its pixels [-]; with less the table's plane is taken in its place."""
 
 
 def flat_pixels(frame: Frame, surface: Surface, solid: BoolArray, smallest: int, rough: bool) -> BoolArray:
-    """Pixels (H, W) of things that are too flat to be surely seen by the height of each pixel.
+    """Pixels (H, W) of objects that are too flat to be surely seen by the height of each pixel.
 
     Args:
-        frame: The picture.
+        frame: The image.
         surface: Its cloud and table.
-        solid: bool (H, W), pixels that are surely part of a thing.
-        smallest: Fewest pixels of a thing.
+        solid: bool (H, W), pixels that are surely part of an object.
+        smallest: Fewest pixels of an object.
         rough: True where heights of single pixels say little, and colour says what belongs together; what surely
             differs in hue then belongs to what is solid beside it.
     """
@@ -91,7 +91,7 @@ def flat_pixels(frame: Frame, surface: Surface, solid: BoolArray, smallest: int,
         ring = height[around][inside[around] & ~others[around]]
         table = float(np.mean(ring)) if len(ring) >= _LEAST_RING else 0.0
         if not sure:
-            table = max(table, 0.0)  # bare table beside a hollow of the measured one is no thing
+            table = max(table, 0.0)  # bare table beside a hollow of the measured one is no object
         clear = _CLEAR[sure] * noise * max(_BOX / np.sqrt(max(len(known), 1)), _ALIKE)
         if len(known) and float(np.median(known)) - table > max(_LEAST_M[sure], clear):
             found[window] |= own
@@ -113,7 +113,7 @@ def _any(mask: BoolArray, pitch: int) -> BoolArray:
 
 
 def _averaged(rgb: NDArray[np.uint8], pitch: int) -> Image32:
-    """A picture (H, W, 3) on the grid, each pixel with those after it, as float32."""
+    """An image (H, W, 3) on the grid, each pixel with those after it, as float32."""
     rows, columns = (-(-n // pitch) for n in rgb.shape[:2])
     padded = np.pad(rgb, ((0, rows * pitch - rgb.shape[0]), (0, columns * pitch - rgb.shape[1]), (0, 0)), "edge")
     sums = np.zeros((rows, columns, 3), np.float32)

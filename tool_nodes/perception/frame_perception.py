@@ -1,7 +1,7 @@
 """The perception ports of what can only look at whole camera frames with depth.
 
-Such a backend is asked about the whole frame, and the answer is cut to what the picture shows, in the picture's pixels:
-a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera picture is
+Such a backend is asked about the whole frame, and the answer is cut to what the image shows, in the image's pixels:
+a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera image is
 not seen by it.
 """
 
@@ -33,16 +33,16 @@ from toolhand.tool_nodes.types import (
 )
 
 _SHOWN_SHARE = 0.4
-"""Share of a thing that must be inside a crop for the crop to show it [-]."""
+"""Share of an object that must be inside a crop for the crop to show it [-]."""
 
 Points = Sequence[tuple[float, float]]
 """Normalized (x, y)."""
 
 
 class FramePerception(ABC):
-    """Pointer, Detector, Segmenter and DepthEstimator; a picture without a camera frame is PICTURE_UNUSABLE to each.
+    """Pointer, Detector, Segmenter and DepthEstimator; an image without a camera frame is IMAGE_UNUSABLE to each.
 
-    A subclass sees things in whole camera frames, as `toolhand.tool_nodes.perception.pixels.PixelPerception` does.
+    A subclass sees objects in whole camera frames, as `toolhand.tool_nodes.perception.pixels.PixelPerception` does.
 
     Attributes:
         backend: name, e.g. "pixels".
@@ -72,7 +72,7 @@ class FramePerception(ABC):
         """Masks of all objects, best first."""
 
     def halves_at(self, frame: Frame, points: Points) -> Points:
-        """A point of the frame on each of two things, where what is under the points may as well be both as one.
+        """A point of the frame on each of two objects, where what is under the points may as well be both as one.
 
         Empty where that is clear, as with several points: they say what belongs together.
         """
@@ -145,7 +145,7 @@ class FramePerception(ABC):
         return found
 
     def _named(self, image: SessionImage, text: str) -> list[tuple[Segmentation, float]]:
-        """What may be meant as the picture shows it, and the probability that it is."""
+        """What may be meant as the image shows it, and the probability that it is."""
         frame = image.require_frame()
         table = names_table(text)
         try:
@@ -164,7 +164,7 @@ class FramePerception(ABC):
         return shown
 
     def _outlined(self, frame: Frame, candidates: Sequence[Candidate]) -> Iterator[tuple[Segmentation, float]]:
-        """The thing under each point that has one."""
+        """The object under each point that has one."""
         for candidate in candidates:
             try:
                 yield self.masks_at(frame, [candidate.point])[0], candidate.certainty
@@ -176,10 +176,10 @@ class FramePerception(ABC):
         return _shown(image, self.masks(image.require_frame()))
 
 
-def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
-    """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
+def _table(image: SessionImage, frame: Frame, objects: Sequence[Segmentation]) -> Segmentation:
+    """What the image shows of the bare table; the score is the share of it that is as even as a table is."""
     surface = find_surface(frame)
-    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(thing.mask for thing in things)], axis=0)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(item.mask for item in objects)], axis=0)
     with np.errstate(invalid="ignore"):
         away = np.abs(np.where(bare, surface.height, np.nan))
         mask = np.ascontiguousarray(image.cut(away < SOLID_M))
@@ -190,12 +190,12 @@ def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) ->
 
 
 def _cut(segmentation: Segmentation, image: SessionImage) -> Segmentation:
-    """A mask of the frame as a mask of the picture."""
+    """A mask of the frame as a mask of the image."""
     return Segmentation(np.ascontiguousarray(image.cut(segmentation.mask)), segmentation.score)
 
 
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
-    """The masks of the frame that the picture shows enough of, cut to it."""
+    """The masks of the frame that the image shows enough of, cut to it."""
     shown = []
     across, down = image.scale
     for segmentation in found:
@@ -207,7 +207,7 @@ def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentat
 
 
 def _distinct(found: Iterable[tuple[Segmentation, float]]) -> list[tuple[Segmentation, float]]:
-    """Without the masks that came before: two points may lie on one thing."""
+    """Without the masks that came before: two points may lie on one object."""
     kept: list[tuple[Segmentation, float]] = []
     for segmentation, sure in found:
         if not any(np.array_equal(segmentation.mask, other.mask) for other, _ in kept):

@@ -1,4 +1,4 @@
-"""Places that are not on the table: in a container, on top of a thing; and whether one point of either is free."""
+"""Places that are not on the table: in a container, on top of an object; and whether one point of either is free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 _OFF_MIDDLE_M = 0.015
 """A part of a container begins so far from its middle [m]: more than placing is uncertain."""
 _PATCH_M = 0.02
-"""What a thing is to stand on is level this far around the point [m]: half of the narrowest face that carries one."""
+"""What an object is to stand on is level this far around the point [m]: half of the narrowest face that carries one."""
 _LEVEL_M = 0.01
 """So level [m]: the noise of the depth and the curve of a bowl's floor."""
 _LEVEL_SHARE = 0.8
@@ -26,12 +26,13 @@ _LEVEL_SHARE = 0.8
 
 
 _SPARE_M = 0.008
-"""What is put beside a wall or another thing in a container keeps this away [m]: placing is uncertain by so much."""
+"""What is put beside a wall or another object in a container keeps this away [m]: placing is uncertain by so much."""
 _GIVES_M = 0.004
-"""A thing in a container may be so much wider than the room that is seen [m]: it is let go of from above, and what
+"""An object in a container may be so much wider than the room that is seen [m]: it is let go of from above, and what
 stands there gives way."""
 _SOMETHING_PX = 30
-"""Pixels on the floor of a container that are a thing, and no noise at its walls [-]: a tenth of the smallest one's."""
+"""Pixels on the floor of a container that are an object, and no noise at its walls [-]: a tenth of the smallest
+one's."""
 _SQUARE = 0.88
 """A container whose outline fills this share of its rectangle has straight walls [-]: a disc fills 0.79."""
 
@@ -42,7 +43,7 @@ def corners(surface: Surface, mask: BoolArray) -> FloatArray:
     if np.count_nonzero(solid) < 3:
         return np.empty((0, 2))
     window = window_of(solid)
-    # A point in the air behind a thing would take the place that is beside it along.
+    # A point in the air behind an object would take the place that is beside it along.
     return outline(surface.points[window][firm_pixels(surface, window, solid[window])][:, :2])
 
 
@@ -52,18 +53,18 @@ def inside(
     name: str,
     region: str,
     frame: Frame,
-    thing: FloatArray | None,
+    item: FloatArray | None,
     own: BoolArray | None,
 ) -> FloatArray:
-    """The point (3,) of a container's seen floor where a thing has most room, or leaves most for another one.
+    """The point (3,) of a container's seen floor where an object has most room, or leaves most for another one.
 
     Args:
-        surface: Surface that the picture shows.
+        surface: Surface that the image shows.
         mask: Pixels (H, W) of the container.
         name: How it is called.
         region: Part of it, see FreeSpaceRequest; empty for any.
         frame: Says how the camera stands.
-        thing: Outline (K, 2) of what is to go there, while it stands on the table [m]; None where that is not seen.
+        item: Outline (K, 2) of what is to go there, while it stands on the table [m]; None where that is not seen.
         own: Its pixels (H, W).
 
     Raises:
@@ -106,8 +107,8 @@ def inside(
         score = np.where(beyond >= _OFF_MIDDLE_M, score + 2.0 * np.minimum(beyond, 2 * _OFF_MIDDLE_M), -np.inf)
     if not np.isfinite(score).any():
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room in the {region} of the {name}.")
-    if thing is not None and len(thing) >= 3:
-        width, length = (float(side) for side in rectangle(thing)[1][::-1])
+    if item is not None and len(item) >= 3:
+        width, length = (float(side) for side in rectangle(item)[1][::-1])
         if len(stands) >= _SOMETHING_PX:
             free = np.minimum(room, np.linalg.norm(candidates[:, None, :2] - _thinned(stands), axis=2).min(axis=1))
             if np.where(np.isfinite(score), free, 0.0).max() < width / 2 - _GIVES_M:
@@ -136,13 +137,13 @@ def _thinned(points: NDArray[np.floating]) -> NDArray[np.floating]:
 def _leaving_room(
     score: FloatArray, offsets: FloatArray, room: FloatArray, length: float, long: float, yaw: float, frame: Frame
 ) -> FloatArray:
-    """The scores (N,) of an empty bin's floor by which one more thing as long fits beside the first, where it can.
+    """The scores (N,) of an empty bin's floor by which one more object as long fits beside the first, where it can.
 
     Args:
         score: Scores (N,) without that.
         offsets: Cells (N, 2) from the middle of the bin [m].
         room: Their distances (N,) from its walls and from what may be noise at them [m].
-        length: Longer side of the thing [m].
+        length: Longer side of the object [m].
         long: Longer side of the bin [m].
         yaw: Direction of that [rad].
         frame: Says how the camera stands.
@@ -158,7 +159,8 @@ def _leaving_room(
 
 
 def on_top(surface: Surface, mask: BoolArray, name: str) -> FloatArray:
-    """The centre (3,) of a thing's top face. Raises ToolError NO_DEPTH, and PLACE_BLOCKED where nothing stays on it."""
+    """The centre (3,) of an object's top face. Raises ToolError NO_DEPTH, and PLACE_BLOCKED where nothing stays on
+    it."""
     points = surface.points[solid_pixels(surface, mask)]
     if len(points) < 10:
         raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its top is unknown.", "Look again.")
@@ -175,7 +177,7 @@ def on_top(surface: Surface, mask: BoolArray, name: str) -> FloatArray:
 
 
 def check_spot(surface: Surface, pixel: tuple[int, int], named: Sequence[tuple[str, BoolArray]]) -> None:
-    """Whether a thing can stand on what a pixel (u, v) shows over the table, in a container or on top of a thing.
+    """Whether an object can stand on what a pixel (u, v) shows over the table, in a container or on top of an object.
 
     Raises:
         ToolError: PLACE_BLOCKED where it cannot, and by what.

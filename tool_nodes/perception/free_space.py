@@ -1,7 +1,7 @@
 """Free-space search: a point of the table, of a container's floor or of a top face to set something down on.
 
-Directions are those of the picture: left is the camera's left, in front is nearer the camera. Only what the camera
-sees counts as free; a thing up to 8 cm wide is to be set down centred on the point.
+Directions are those of the image: left is the camera's left, in front is nearer the camera. Only what the camera
+sees counts as free; an object up to 8 cm wide is to be set down centred on the point.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
 _OWN_EDGE_PX = 3
-"""Pixels around the mask of a thing that may show it as well [px]."""
+"""Pixels around the mask of an object that may show it as well [px]."""
 _BORDER_PX = 12
-"""No place is nearer to the picture's border [px]."""
+"""No place is nearer to the image's border [px]."""
 _COMFORT_M = 0.10
 """More clearance than this is no better [m]."""
 _ROOM, _ROOM_OF_EXACT = 0.8, 0.1
 """Weight of clearance beside the wish [-]; where one place and no other is asked for it decides between cells alone."""
 _ALONE_M = 0.015
-"""Least clearance of a spot that was said [m]: a thing stands there or stood there, so that its own room is known to be
-enough; half of the narrowest product."""
+"""Least clearance of a spot that was said [m]: an object stands there or stood there, so that its own room is known to
+be enough; half of the narrowest product."""
 
 WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
@@ -54,7 +54,7 @@ _HOW_MANY = {
     "in": (1, 1), "on": (1, 1), "between": (2, 2), "in_line": (2, 2), "anywhere": (0, 0), "at": (0, 0),
     "region": (0, 0), "moved": (0, 1),
 }  # fmt: skip
-"""Least and greatest number of things that a place refers to; the other relations take 1 to 99."""
+"""Least and greatest number of objects that a place refers to; the other relations take 1 to 99."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class _Table:
         xy: (nx, ny, 2) cell centres in the base frame [m].
         open: The cell can be worked on, seen and pointed at.
         reachable: The cell is within the arm's reach.
-        in_picture: The cell is well inside the picture.
-        from_things: Distance to the nearest thing [m].
+        in_image: The cell is well inside the image.
+        from_objects: Distance to the nearest object [m].
         from_unseen: Distance to the nearest cell that the camera does not see [m].
     """
 
     xy: FloatArray
     open: BoolArray
     reachable: BoolArray
-    in_picture: BoolArray
-    from_things: FloatArray
+    in_image: BoolArray
+    from_objects: FloatArray
     from_unseen: FloatArray
 
 
@@ -84,24 +84,24 @@ def find_free_space(
     reference_masks: Sequence[Sequence[BoolArray]],
     clearance_m: float = 0.05,
     named: Sequence[tuple[str, BoolArray]] = (),
-    thing: BoolArray | None = None,
+    item: BoolArray | None = None,
 ) -> tuple[float, float]:
     """The best place for a request.
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         request: The place.
         reference_masks: For each of `all_references` the pixels (H, W) of every object that it means; several are one
             group.
         clearance_m: Free radius wanted around the point; down to 3 cm is taken where there is no more [m].
         named: Names and pixels of what is seen, so that an error can say what is in the way.
-        thing: Pixels (H, W) of what the request is for, while it stands on the table.
+        item: Pixels (H, W) of what the request is for, while it stands on the table.
 
     Returns:
-        Normalized image point (x, y); what the picture shows there is the place, at the latest once `thing` is gone.
+        Normalized image point (x, y); what the image shows there is the place, at the latest once `item` is gone.
 
     Raises:
-        ToolError: PLACE_BLOCKED if there is no room, with the reason; OUT_OF_WORKSPACE if that is none of the things
+        ToolError: PLACE_BLOCKED if there is no room, with the reason; OUT_OF_WORKSPACE if that is none of the objects
             but the end of reach or view; INVALID_ARGUMENT if the request contradicts itself or has the wrong number of
             references.
     """
@@ -109,24 +109,24 @@ def find_free_space(
     _check(frame, request, masks)
     surface = find_surface(frame)
     if request.relation == "in":
-        edge = None if thing is None else corners(surface, thing)
-        return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame, edge, thing))
+        edge = None if item is None else corners(surface, item)
+        return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame, edge, item))
     if request.relation == "on":
         return _pixel(frame, on_top(surface, masks[0], request.references[0]))
     if request.relation == "at":
-        return _spot(frame, surface, request.point or (0.5, 0.5), named, thing)
+        return _spot(frame, surface, request.point or (0.5, 0.5), named, item)
     groups = [
         [_footprint(surface, mask, phrase) for mask in group]
         for group, phrase in zip(reference_masks, request.all_references, strict=True)
     ]
-    moved = None if thing is None else _footprint(surface, thing, request.thing)
-    table = _read_table(frame, surface, thing)
+    moved = None if item is None else _footprint(surface, item, request.thing)
+    table = _read_table(frame, surface, item)
     for widest in WIDEST_ANGLES:
         wanted = wish(request, table.xy, groups, moved, frame, widest)
         point = _choose(table, wanted, clearance_m, _ROOM_OF_EXACT if request.is_exact else _ROOM)
         if point is not None:
             return _pixel(frame, np.array([*point, surface.table_z(*point)]))
-    others = [(name, mask) for name, mask in named if mask is not thing]
+    others = [(name, mask) for name, mask in named if mask is not item]
     code, obstacles = _obstacles(request, surface, table, wanted, others)
     raise ToolError(
         code,
@@ -139,7 +139,7 @@ def free_cells(frame: Frame, clearance_m: float) -> FloatArray:
     """Middles (N, 3) of the cells of the table around which there is room [m], base frame; for viewers.
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         clearance_m: Free radius around each [m].
 
     Raises:
@@ -147,7 +147,7 @@ def free_cells(frame: Frame, clearance_m: float) -> FloatArray:
     """
     surface = find_surface(frame)
     table = _read_table(frame, surface)
-    xy = table.xy[table.open & (table.from_things >= clearance_m)]
+    xy = table.xy[table.open & (table.from_objects >= clearance_m)]
     return np.column_stack([xy, surface.plane[0] + xy @ surface.plane[1:]])
 
 
@@ -207,14 +207,14 @@ def _read_table(frame: Frame, surface: Surface, own: BoolArray | None = None) ->
         u, v = (np.clip(np.nan_to_num(uv[:, :, k]), 0, n - 1).astype(np.intp) for k, n in enumerate(frame.size))
         unseen &= ~around[v, u]
     with np.errstate(invalid="ignore"):
-        in_picture = np.all((uv > _BORDER_PX) & (uv < [width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]), axis=2)
+        in_image = np.all((uv > _BORDER_PX) & (uv < [width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]), axis=2)
     from_unseen = _distance_from(unseen)
     return _Table(
         xy=xy,
-        open=reachable & in_picture & ~occupied & (from_unseen > _SEEN_M),
+        open=reachable & in_image & ~occupied & (from_unseen > _SEEN_M),
         reachable=reachable,
-        in_picture=in_picture,
-        from_things=_distance_from(occupied),
+        in_image=in_image,
+        from_objects=_distance_from(occupied),
         from_unseen=from_unseen,
     )
 
@@ -255,11 +255,11 @@ def _choose(table: _Table, cost: FloatArray, clearance: float, weight: float) ->
         clearance: Free radius wanted [m].
         weight: Weight of a radius of 3 cm against 10 cm [-].
 
-    Unseen cells count as things, unless that leaves nothing: behind something tall the table starts late.
+    Unseen cells count as objects, unless that leaves nothing: behind something tall the table starts late.
     """
-    seen_and_free = np.minimum(table.from_things, table.from_unseen)
+    seen_and_free = np.minimum(table.from_objects, table.from_unseen)
     for least in np.unique([clearance, 0.9 * clearance, 0.8 * clearance, NARROWEST_M])[::-1]:
-        for free in (seen_and_free, table.from_things):
+        for free in (seen_and_free, table.from_objects):
             allowed = table.open & np.isfinite(cost) & (free >= least)
             if allowed.any():
                 room = (_COMFORT_M - np.minimum(seen_and_free, _COMFORT_M)) / (_COMFORT_M - NARROWEST_M)
@@ -269,7 +269,7 @@ def _choose(table: _Table, cost: FloatArray, clearance: float, weight: float) ->
 
 
 def _distance_to(surface: Surface, mask: BoolArray, xy: tuple[float, float]) -> float:
-    """Distance of a point of the table to the nearest that pixels (H, W) show of a thing [m]."""
+    """Distance of a point of the table to the nearest that pixels (H, W) show of an object [m]."""
     points = surface.points[solid_pixels(surface, mask)][:, :2]
     return float(np.hypot(*(points - np.asarray(xy)).T).min()) if len(points) else np.inf
 
@@ -289,7 +289,7 @@ def _spot(
     named: Sequence[tuple[str, BoolArray]],
     own: BoolArray | None,
 ) -> tuple[float, float]:
-    """A normalized point that was said, if a thing can stand on what the picture shows there.
+    """A normalized point that was said, if an object can stand on what the image shows there.
 
     What the pixels `own` (H, W) show is to go there: where it hides the spot now, that is one of the table.
 
@@ -307,10 +307,10 @@ def _spot(
         raise ToolError(ErrorCode.OUT_OF_WORKSPACE, "That spot is beyond the arm's reach.")
     table = _read_table(frame, surface, own)
     i, j = ((np.array([x, y]) - table.xy[0, 0]) / _CELL_M).round().astype(int)
-    if z > SOLID_M or any(mask[v, u] for _, mask in named):  # on top of a thing, or on the floor of a container
+    if z > SOLID_M or any(mask[v, u] for _, mask in named):  # on top of an object, or on the floor of a container
         check_spot(surface, (u, v), named)
         return point
-    if table.from_things[i, j] < _ALONE_M:
+    if table.from_objects[i, j] < _ALONE_M:
         near = [f"the {name}" for name, mask in named if _distance_to(surface, mask, (x, y)) < 2 * _ALONE_M]
         there = " and ".join(near) or "something"
         raise ToolError(
@@ -348,7 +348,7 @@ def _obstacles(
     wanted: FloatArray,
     named: Sequence[tuple[str, BoolArray]],
 ) -> tuple[ErrorCode, str]:
-    """What keeps the wanted cells from being free: OUT_OF_WORKSPACE where no thing has a part in it, and in words."""
+    """What keeps the wanted cells from being free: OUT_OF_WORKSPACE where no object has a part in it, and in words."""
     zone = np.isfinite(wanted)
     if not zone.any():
         if request.also:
@@ -365,17 +365,17 @@ def _obstacles(
         index = index[np.all((index >= 0) & (index < near.shape), axis=1)]
         if np.count_nonzero(near[index[:, 0], index[:, 1]]) > 10:
             reasons.append(f"the {name}")
-    things = len(reasons)
+    objects = len(reasons)
     share = 0.3 * np.count_nonzero(zone)
     if np.count_nonzero(zone & ~table.reachable) > share:
         reasons.append("the limit of the arm's reach")
-    if np.count_nonzero(zone & ~table.in_picture) > share:
+    if np.count_nonzero(zone & ~table.in_image) > share:
         reasons.append("the edge of the picture")
-    if np.count_nonzero(zone & (table.from_unseen == 0.0) & table.in_picture) > share:
+    if np.count_nonzero(zone & (table.from_unseen == 0.0) & table.in_image) > share:
         reasons.append("space that the camera cannot see")
     if not reasons:
         return ErrorCode.PLACE_BLOCKED, "other things are in the way"
-    code = ErrorCode.PLACE_BLOCKED if things else ErrorCode.OUT_OF_WORKSPACE
+    code = ErrorCode.PLACE_BLOCKED if objects else ErrorCode.OUT_OF_WORKSPACE
     verb = "is" if len(reasons) == 1 else "are"
     listed = " and ".join([", ".join(reasons[:-1])] * (len(reasons) > 1) + reasons[-1:])
     return code, f"{listed} {verb} in the way"

@@ -20,7 +20,7 @@ NARROWEST_M = 0.03
 """Least clearance that is tried when there is not as much as asked for [m]."""
 _BESIDE_M = (0.060, 0.095, 0.145)
 """Least, best and greatest distance of the point from the edge of what it is beside [m]: fingers fit in between,
-and the edge gap stays within 12 cm for things at least 5 cm wide."""
+and the edge gap stays within 12 cm for objects at least 5 cm wide."""
 
 _GOOD_ANGLE = np.radians(22.0)
 """Up to here off the exact direction, the direction is beyond doubt [rad]."""
@@ -31,13 +31,13 @@ _DOUBT_M = 0.016
 _QUARTER = np.radians(45.0)
 """Half of the quarter that a direction by itself means [rad]."""
 _SIDE_BEGINS_M = 0.02
-"""A side of a thing that is one of several conditions begins so far from the line through its middle [m]: placing is
+"""A side of an object that is one of several conditions begins so far from the line through its middle [m]: placing is
 uncertain by 8 mm, and people call nothing less a side."""
 _LOOSELY_M = 0.32
-"""Farthest from the edge of each thing where a place has several conditions [m]: a quarter of the table's width."""
+"""Farthest from the edge of each object where a place has several conditions [m]: a quarter of the table's width."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
-"""A place between two things lies within these shares of the way from one to the other [-]; a round figure."""
+"""A place between two objects lies within these shares of the way from one to the other [-]; a round figure."""
 _BETWEEN_ASIDE_M = 0.10
 """Largest distance of such a place from the line between the two [m]; a round figure."""
 _MIDDLE = np.array([0.47, 0.0])
@@ -46,7 +46,7 @@ _CENTRE = np.array(workspace.SCENE_CAMERA_TARGET[:2])
 """Middle of the table that the camera shows, from which its sides are, (x, y) in the base frame [m]."""
 _SIDE_M = {"left": (0.15, 0.28), "right": (0.15, 0.28), "front": (0.10, 0.15), "back": (0.10, 0.17)}
 """Where a side of the table begins and where it is beyond doubt, from the middle [m]: thirds of the 0.9 m that the
-camera shows across, and of the 0.42 m that the arm reaches in depth, less a quarter of a thing's width."""
+camera shows across, and of the 0.42 m that the arm reaches in depth, less a quarter of an object's width."""
 _EDGE_M = {"left": (0.34, 0.42), "right": (0.34, 0.42), "front": (0.14, 0.18), "back": (0.17, 0.21)}
 """The same of the edges: the last 0.1 m across and 0.05 m in depth that the arm reaches."""
 _CORNER_M = {"left": (0.22, 0.36), "right": (0.22, 0.36), "front": (0.07, 0.10), "back": (0.10, 0.20)}
@@ -62,12 +62,12 @@ _LOOSE_WAY = (0.5, 1.6)
 _LOOSE_ANGLE = np.radians(25.0)
 """Farthest off the direction of such a way [rad]: beyond, it goes as much to another side as people say it."""
 _HALF_WIDTH_M = 0.035
-"""Half the width of a thing that is not seen [m]: the middle one of the catalogue's products is 7 cm wide."""
+"""Half the width of an object that is not seen [m]: the middle one of the catalogue's products is 7 cm wide."""
 _AWAY_M = 0.15
-"""Far from a thing begins where next to it ends [m]."""
+"""Far from an object begins where next to it ends [m]."""
 _DENIED_M = 0.20
-"""Distance from the edge of a thing up to which a place is next to it where it must not be [m]: the gap of things
-beside each other, 0.15 m, and the half of a wide thing."""
+"""Distance from the edge of an object up to which a place is next to it where it must not be [m]: the gap of objects
+beside each other, 0.15 m, and the half of a wide object."""
 _DENIED_ANGLE = np.radians(50.0)
 """Angle from a direction up to which a place lies that way where it must not [rad]: 45 degrees and the uncertain."""
 DIRECTIONS = {
@@ -83,7 +83,7 @@ WAYS = {"left": "left_of", "right": "right_of", "front": "in_front_of", "back": 
 
 @dataclass(frozen=True)
 class Footprint:
-    """A thing seen from above, in the base frame [m]: convex outline (K, 2), middle (2,), half of its mean width."""
+    """An object seen from above, in the base frame [m]: convex outline (K, 2), middle (2,), half of its mean width."""
 
     outline: FloatArray
     centre: FloatArray
@@ -103,22 +103,22 @@ def wish(
     Args:
         request: On the table.
         xy: (nx, ny, 2) cells in the base frame [m].
-        groups: The things that each reference means, in the order of `all_references`.
-        moved: Pixels of the thing that is to go there, where it is seen.
+        groups: The objects that each reference means, in the order of `all_references`.
+        moved: Pixels of the object that is to go there, where it is seen.
         frame: Says how the camera stands.
         widest: Farthest off an exact direction [rad].
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a way from where a thing stands that is not seen, or a denial of everything.
+        ToolError: INVALID_ARGUMENT for a way from where an object stands that is not seen, or a denial of everything.
     """
 
-    def things(begin: int, count: int) -> list[Footprint]:
-        return [thing for group in groups[begin : begin + count] for thing in group]
+    def objects(begin: int, count: int) -> list[Footprint]:
+        return [item for group in groups[begin : begin + count] for item in group]
 
     several = any(not part.denied for part in request.also)
     own, total = 0, np.zeros(xy.shape[:2])
     for part in (replace(request, also=()), *request.also):
-        meant, own = things(own, len(part.references)), own + len(part.references)
+        meant, own = objects(own, len(part.references)), own + len(part.references)
         if part.denied:
             total[_holds(part, xy, meant, moved, frame)] = np.inf
         elif several and part.relation in DIRECTIONS and part.distance_m is None:
@@ -128,22 +128,22 @@ def wish(
     return total
 
 
-def _on_side(request: FreeSpaceRequest, xy: FloatArray, things: Sequence[Footprint], frame: Frame) -> FloatArray:
-    """The wish of one of several conditions: anywhere on a side of each thing and not far from it."""
+def _on_side(request: FreeSpaceRequest, xy: FloatArray, objects: Sequence[Footprint], frame: Frame) -> FloatArray:
+    """The wish of one of several conditions: anywhere on a side of each object and not far from it."""
     direction = on_table(frame, DIRECTIONS[request.relation])
     cost = np.zeros(xy.shape[:2])
-    for thing in things:
-        gap = distance_to_outline(xy, thing.outline)
-        angle = _angle(xy - thing.centre, direction)
+    for item in objects:
+        gap = distance_to_outline(xy, item.outline)
+        angle = _angle(xy - item.centre, direction)
         cost += (angle / _QUARTER) ** 2 + np.maximum(gap - _BESIDE_M[1], 0.0) / _BESIDE_M[1]
-        cost[((xy - thing.centre) @ direction < _SIDE_BEGINS_M) | (gap < _BESIDE_M[0]) | (gap > _LOOSELY_M)] = np.inf
+        cost[((xy - item.centre) @ direction < _SIDE_BEGINS_M) | (gap < _BESIDE_M[0]) | (gap > _LOOSELY_M)] = np.inf
     return cost
 
 
 def _wish(
     request: FreeSpaceRequest,
     xy: FloatArray,
-    things: Sequence[Footprint],
+    objects: Sequence[Footprint],
     moved: Footprint | None,
     frame: Frame,
     widest: float,
@@ -153,29 +153,29 @@ def _wish(
     if request.relation == "region":
         return _in_region(request, xy, frame, moved)
     if request.relation == "moved":
-        return _moved(request, xy, things, moved, frame)
-    gaps = np.stack([distance_to_outline(xy, thing.outline) for thing in things])
+        return _moved(request, xy, objects, moved, frame)
+    gaps = np.stack([distance_to_outline(xy, item.outline) for item in objects])
     if request.relation == "farthest_from":
         nearest = np.min(gaps, axis=0)
         return np.where(nearest >= _AWAY_M, (nearest.max() - nearest) / 0.02, np.inf)
     if request.relation == "in_line":
-        return _in_line(xy, things, gaps)
+        return _in_line(xy, objects, gaps)
     if request.relation == "between":
-        return _between(xy, things, gaps)
+        return _between(xy, objects, gaps)
     cost = _beside(request, np.min(gaps, axis=0), moved)
     if request.relation == "next_to":
         return 0.3 * cost
     # Of a group the whole is judged, and the place lies beyond each of its members.
     direction = on_table(frame, DIRECTIONS[request.relation])
-    centre = np.mean([thing.centre for thing in things], axis=0)
+    centre = np.mean([item.centre for item in objects], axis=0)
     angle = _angle(xy - centre, direction)
     cost += (angle / _GOOD_ANGLE) ** 2
     cost[angle > widest] = np.inf
     along = (xy - centre) @ direction
     across = np.abs((xy - centre) @ np.array([-direction[1], direction[0]]))
     cost[along - across < _DOUBT_M] = np.inf
-    for thing in things:
-        cost[(xy - thing.centre) @ direction < 0.03] = np.inf
+    for item in objects:
+        cost[(xy - item.centre) @ direction < 0.03] = np.inf
     return cost
 
 
@@ -228,7 +228,7 @@ def _towards_sides(
 
 
 def _moved(
-    request: FreeSpaceRequest, xy: FloatArray, things: Sequence[Footprint], moved: Footprint | None, frame: Frame
+    request: FreeSpaceRequest, xy: FloatArray, objects: Sequence[Footprint], moved: Footprint | None, frame: Frame
 ) -> FloatArray:
     if moved is None:
         raise invalid(
@@ -237,7 +237,7 @@ def _moved(
     if request.way in WAYS:
         direction = on_table(frame, DIRECTIONS[WAYS[request.way]])
     else:
-        offset = np.mean([thing.centre for thing in things], axis=0) - moved.centre
+        offset = np.mean([item.centre for item in objects], axis=0) - moved.centre
         direction = offset / max(float(np.linalg.norm(offset)), 1e-9) * (1.0 if request.way == "towards" else -1.0)
     length = request.distance_m or 0.0
     offset = xy - moved.centre
@@ -250,8 +250,8 @@ def _moved(
     return np.where((way >= low) & (way <= high) & (angle <= _LOOSE_ANGLE), cost, np.inf)
 
 
-def _in_line(xy: FloatArray, things: Sequence[Footprint], gaps: FloatArray) -> FloatArray:
-    start, end = things[0].centre, things[1].centre
+def _in_line(xy: FloatArray, objects: Sequence[Footprint], gaps: FloatArray) -> FloatArray:
+    start, end = objects[0].centre, objects[1].centre
     along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
     aside = np.abs((xy - start) @ np.array([-along[1], along[0]]))
     nearest = np.min(gaps, axis=0)
@@ -261,7 +261,7 @@ def _in_line(xy: FloatArray, things: Sequence[Footprint], gaps: FloatArray) -> F
 
 
 def _holds(
-    request: FreeSpaceRequest, xy: FloatArray, things: Sequence[Footprint], moved: Footprint | None, frame: Frame
+    request: FreeSpaceRequest, xy: FloatArray, objects: Sequence[Footprint], moved: Footprint | None, frame: Frame
 ) -> BoolArray:
     """The cells (nx, ny) for which a place has to be taken to hold, as far as it may be judged."""
     if request.relation in ("in", "on"):
@@ -269,16 +269,16 @@ def _holds(
     if request.relation == "anywhere":
         raise invalid("A place on the table cannot be one that is not on the table.")
     if request.relation in ("region", "between", "in_line", "farthest_from", "moved"):
-        return np.isfinite(_wish(request, xy, things, moved, frame, _DENIED_ANGLE))
-    near = np.min([distance_to_outline(xy, thing.outline) for thing in things], axis=0) < _DENIED_M
+        return np.isfinite(_wish(request, xy, objects, moved, frame, _DENIED_ANGLE))
+    near = np.min([distance_to_outline(xy, item.outline) for item in objects], axis=0) < _DENIED_M
     if request.relation == "next_to":
         return np.asarray(near, bool)
-    centre = np.mean([thing.centre for thing in things], axis=0)
+    centre = np.mean([item.centre for item in objects], axis=0)
     return np.asarray(near & (_angle(xy - centre, on_table(frame, DIRECTIONS[request.relation])) < _DENIED_ANGLE), bool)
 
 
-def _between(xy: FloatArray, things: Sequence[Footprint], gaps: FloatArray) -> FloatArray:
-    start, end = things[0].centre, things[1].centre
+def _between(xy: FloatArray, objects: Sequence[Footprint], gaps: FloatArray) -> FloatArray:
+    start, end = objects[0].centre, objects[1].centre
     length = float(np.linalg.norm(end - start))
     along = (end - start) / max(length, 1e-9)
     share = (xy - start) @ along / max(length, 1e-9)
@@ -291,10 +291,10 @@ def _between(xy: FloatArray, things: Sequence[Footprint], gaps: FloatArray) -> F
 
 
 def on_table(frame: Frame, direction: tuple[float, float]) -> FloatArray:
-    """Unit vector (2,) on the table of (right, away from the camera) in the picture."""
+    """Unit vector (2,) on the table of (right, away from the camera) in the image."""
     right, forward = frame.T_base_camera[:2, 0], frame.T_base_camera[:2, 2]
     if np.linalg.norm(forward) < 1e-6:
-        # Seen straight from above, further away is up in the picture.
+        # Seen straight from above, further away is up in the image.
         forward = -frame.T_base_camera[:2, 1]
     axis = direction[0] * right / np.linalg.norm(right) + direction[1] * forward / np.linalg.norm(forward)
     return axis / np.linalg.norm(axis)

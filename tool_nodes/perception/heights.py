@@ -1,4 +1,4 @@
-"""Height of what stands on the table, cell by cell, from one depth picture."""
+"""Height of what stands on the table, cell by cell, from one depth image."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 MIN_HEIGHT = 0.008
-"""Lower things count as the table [m]."""
+"""Lower objects count as the table [m]."""
 
 MAX_HEIGHT = 0.35
 """Higher points belong to the robot or the room [m]."""
 
 LEAST_POINTS = 5
-"""Points above the table in a cell of 5 mm and the eight about it from which something stands there [-]. A picture of
+"""Points above the table in a cell of 5 mm and the eight about it from which something stands there [-]. An image of
 640x480 shows such a square of the table by some 90; noise of 3 mm raises 1 of 260 of them as high."""
 
 _FLYING_M = 0.008
@@ -81,29 +81,29 @@ def height_map(
     """The height map of the table area (`workspace.TABLE_X`, `TABLE_Y`).
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         cell: Edge of a cell [m].
         ignore: bool (H, W), pixels to leave out, such as those of the object to be moved.
         table_z: Height of the table top in the base frame [m].
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
+        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for an image without depth.
     """
     return SeenTable(frame, cell, table_z).heights(ignore)
 
 
 class SeenTable:
-    """The points of one picture over the table area and the cells that they fall into, for any number of height maps.
+    """The points of one image over the table area and the cells that they fall into, for any number of height maps.
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         cell: Edge of a cell [m].
         table_z: Height of the table top in the base frame [m].
-        cloud: (H*W, 3) the points of the picture in the base frame [m], where they are known already.
+        cloud: (H*W, 3) the points of the image in the base frame [m], where they are known already.
         lowest: Height above which points are no table [m].
 
     Raises:
-        ToolError: NO_DEPTH for a picture without depth.
+        ToolError: NO_DEPTH for an image without depth.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class SeenTwice(SeenTable):
     Args:
         first: Table as the first camera sees it.
         second: Table as the second camera sees it, in the same cells.
-        ignore: bool (H, W), pixels of the second picture to leave out of every height map.
+        ignore: bool (H, W), pixels of the second image to leave out of every height map.
     """
 
     def __init__(self, first: SeenTable, second: SeenTable, ignore: BoolArray | None = None) -> None:
@@ -185,7 +185,7 @@ class SeenTwice(SeenTable):
         self._first, self._second, self._ignored = first, second, ignore
 
     def heights(self, ignore: BoolArray | None = None, least: int = 1) -> HeightMap:
-        """See `SeenTable.heights`; the pixels to leave out are the first picture's."""
+        """See `SeenTable.heights`; the pixels to leave out are the first image's."""
         first, second = self._first.heights(ignore, least), self._second.heights(self._ignored, least)
         return replace(first, heights=np.fmax(first.heights, second.heights))
 
@@ -204,7 +204,7 @@ def among_many(cells: NDArray[np.integer[Any]], shape: tuple[int, int], least: i
 
 
 def on_surface(depth: NDArray[np.float32], pixels: NDArray[np.integer[Any]]) -> BoolArray:
-    """Which pixels (N,) of a depth picture (H, W) [m], as flat indices, show a surface, and do not fly between two."""
+    """Which pixels (N,) of a depth image (H, W) [m], as flat indices, show a surface, and do not fly between two."""
     height, width = depth.shape
     padded = np.full((height + 2, width + 2), np.nan, np.float32)
     padded[1:-1, 1:-1] = depth

@@ -1,4 +1,4 @@
-"""One thing in a picture: its mask with what follows from it."""
+"""One object in an image: its mask with what follows from it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from toolhand.tool_nodes.types import BoolArray, Detection
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One thing in a picture.
+    """One object in an image.
 
     Attributes:
-        mask: bool (H, W) of the picture.
+        mask: bool (H, W) of the image.
         point: Normalized (x, y) on it.
         box: (left, top, right, bottom) [px], right and bottom exclusive.
         score: Score in [0, 1] of the Segmentation or Detection that it comes from; see there.
@@ -34,7 +34,7 @@ class Instance:
 
     @property
     def detection(self) -> Detection:
-        """The thing as a Detector reports it."""
+        """The object as a Detector reports it."""
         return Detection(self.box, self.label, self.score, self.point)
 
 

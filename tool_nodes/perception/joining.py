@@ -1,4 +1,4 @@
-"""Joins patches of one cluster to things, the surest pair first, and keeps what else they may be.
+"""Joins patches of one cluster to objects, the surest pair first, and keeps what else they may be.
 
 Each joint is judged by its common border and by what the two would be together; after it, the sums of both are one,
 and the neighbours are judged again: J. Nunez-Iglesias et al., "Machine Learning of Hierarchical Clustering to Segment
@@ -24,7 +24,7 @@ SCORE_FEATURES = 14
 """Features of a region that the expected IoU is read from, see `Joined.score_features` [-]."""
 
 _SIDES = 8
-"""Directions in the picture in which extents are kept: their 16 tangents bound the hull [-]."""
+"""Directions in the image in which extents are kept: their 16 tangents bound the hull [-]."""
 _ANGLES = np.arange(_SIDES) * np.pi / _SIDES
 _PAIR_COLUMNS = (0, 2, 3, 5, 7, 10, 13, 14, 15, 16)
 """Features of pixel pairs whose means a border keeps: bend, step of depth, turn and valley at two reaches, and
@@ -39,10 +39,10 @@ _MOMENTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _FLAT_M = 2e-3
 """What is as thin as this is flat [m]: the noise of a mean over some dozens of pixels."""
 _SURE = 0.5
-"""Regions are one thing from this probability on [-]."""
+"""Regions are one object from this probability on [-]."""
 
 JointJudge = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""Probabilities (N,) of being one thing, for features (N, F)."""
+"""Probabilities (N,) of being one object, for features (N, F)."""
 JointObserver = Callable[[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]], None]
 """Is shown the region of each patch, and of what is judged the regions (N,), (N,) and the features (N, F)."""
 
@@ -204,7 +204,7 @@ class Joint:
     Attributes:
         first: bool (n,), patches of the one.
         second: Those of the other.
-        probability: Probability of being one thing.
+        probability: Probability of being one object.
     """
 
     first: BoolArray
@@ -214,14 +214,14 @@ class Joint:
 
 @dataclass(frozen=True)
 class Joined:
-    """The things of a cluster.
+    """The objects of a cluster.
 
     Attributes:
         regions: Their sums.
         owner: (n,) number of the region that each patch belongs to.
         alone: Numbers of the regions, largest first.
         joints: Parts that were joined, in order.
-        same: (n, n) probability that two regions that share a border are one thing; negative where they share none.
+        same: (n, n) probability that two regions that share a border are one object; negative where they share none.
         pixels: (n,) size of each patch [px].
     """
 
@@ -278,11 +278,11 @@ def _loss(joint: Joint, pixels: FloatArray) -> float:
 
 
 def join(regions: RegionSums, judge: JointJudge, watch: JointObserver | None = None) -> Joined:
-    """Join regions as long as two are more likely one thing than not.
+    """Join regions as long as two are more likely one object than not.
 
     Args:
         regions: The patches; they are changed.
-        judge: Probability of being one thing, for `RegionSums.features`.
+        judge: Probability of being one object, for `RegionSums.features`.
         watch: Is shown what is judged; for fitting.
     """
     n = regions.count

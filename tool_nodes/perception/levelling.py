@@ -1,4 +1,4 @@
-"""The table as it was measured: by how much a picture's calibration lets it lie askew, and how noisy its depth is."""
+"""The table as it was measured: by how much an image's calibration lets it lie askew, and how noisy its depth is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Levelled:
-    """What the table says of a picture.
+    """What the table says of an image.
 
     Attributes:
         T: (4, 4) correction that brings the measured table to its height; the identity where too little is seen of it.

@@ -1,4 +1,4 @@
-"""What a lift took from the table, from the depth pictures before and after."""
+"""What a lift took from the table, from the depth images before and after."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _LEAST_SIDE_PX = 3
 
 _SURE_SIGMAS = 3.0
 """What is new, or gone beside the target, differs by more than so many standard deviations of the noise [-]: of all the
-pixels of a picture, unlike of those of the target, some are beyond two."""
+pixels of an image, unlike of those of the target, some are beyond two."""
 _HOLE_PX = 3.0
 """Holes of the depth are filled as far as this from what is known [px]: those of single pixels and of glossy spots."""
 _LEAST_HIGH_M = 0.015
-"""What has left the table uncovers something lower by more than this, or the table [m]: half of the smallest thing."""
+"""What has left the table uncovers something lower by more than this, or the table [m]: half of the smallest object."""
 ELEVATED_M = 0.008
-"""Points higher than this above the table belong to a thing [m]."""
+"""Points higher than this above the table belong to an object [m]."""
 _HIGHEST_M = 0.35
 """Higher points belong to the robot or the room [m]."""
 HAND_M = 0.25
 """What is nearer than this to the hand is the hand, or what it holds [m]; a round figure."""
 
 GONE_SHARE = 0.5
-"""A thing is gone when more of what was seen of it is [-]."""
+"""An object is gone when more of what was seen of it is [-]."""
 _POINT_GONE_SHARE = 0.7
 """What was pointed at is gone when more of what is around the point is [-]. Of each of 62 that were lifted 0.8 was, of
 one that was pushed by 18 mm 0.53."""
@@ -50,49 +50,49 @@ _PUSHED_SHARE = 0.4
 _POINT_PX = 3
 """What lies so far around a point was pointed at [px]."""
 _NEAREST_PX = (2 * _POINT_PX + 1) ** 2
-"""Pixels nearest to a point that say whether the thing is still there [-]: as many as lie so far around it."""
+"""Pixels nearest to a point that say whether the object is still there [-]: as many as lie so far around it."""
 _TELLING = 2.0
 """A surface tells whether it is still there where the table is farther behind it than so many times what counts as a
 change [-]: the floor of a bowl is not, its rim is. Halfway between both readings then lies what counts as a change."""
 _SAME_COLOUR = 30.0
-"""Pixels whose colours are nearer than this may show the same thing [grey levels]; a round figure."""
+"""Pixels whose colours are nearer than this may show the same object [grey levels]; a round figure."""
 _SAME_HUE = np.radians(10.0)
 """Angle between two colours of one surface that is lit from other sides [rad]: 8.5 degrees were seen."""
 _LIT = 1.6
 """Ratio of the brightness of two colours of one surface that is lit from other sides [-]: 1.3 was seen."""
 _SEEN_SHARE = 0.3
-"""What is as near as before is what was pointed at where more of it may be of one surface [-]: things of another colour
-that have fallen there were up to 0.1, what still stood above 0.8."""
+"""What is as near as before is what was pointed at where more of it may be of one surface [-]: objects of another
+colour that have fallen there were up to 0.1, what still stood above 0.8."""
 _PUSHED_SEEN_SHARE = 0.6
 """The same where it is farther away by less than _PUSHED_M, and something is new beside it [-]: what comes into view
-where a thing was lifted was up to 0.45, what was pushed a little mostly above 0.8."""
+where an object was lifted was up to 0.45, what was pushed a little mostly above 0.8."""
 _PUSHED_M = 0.03
-"""How far a thing is pushed before it counts as another one in its place [m]; a round figure."""
+"""How far an object is pushed before it counts as another one in its place [m]; a round figure."""
 _PUSHED_PX = 20
-"""The same in the picture [px], 3 cm at the scene camera's distance."""
+"""The same in the image [px], 3 cm at the scene camera's distance."""
 _MOVED_SHARE = 0.4
 """What was pointed at was pushed, not lifted, where more of its colour than this is seen in a new place [-]. What comes
-into view behind it in the same colour was up to 0.21 of it, things that were pushed from 0.65 on."""
+into view behind it in the same colour was up to 0.21 of it, objects that were pushed from 0.65 on."""
 _LOST_SHARE = 0.5
 """What stood beside the target is still there where less than this of its colour has gone [-]; a round figure."""
 _CELL_GREY = 32
 """Side of the cells in which colours are counted [grey levels]; a round figure."""
 _RIM_PX = 4
-"""Pixels that the thing may reach beyond its outline."""
+"""Pixels that the object may reach beyond its outline."""
 _ANOTHER_M2 = 2.5e-4
-"""What is seen of another thing has at least this area [m^2]: of the smallest products' tops."""
-_ONE_THING = 0.04
-"""What vanished together is one thing from this probability on, by its relief and colours [-]: even odds where one
-neighbour in 25 comes up with its target, as in 2 of 40 lifts from piles and packed things. Parts of one thing were
+"""What is seen of another object has at least this area [m^2]: of the smallest products' tops."""
+_ONE_OBJECT = 0.04
+"""What vanished together is one object from this probability on, by its relief and colours [-]: even odds where one
+neighbour in 25 comes up with its target, as in 2 of 40 lifts from piles and packed objects. Parts of one object were
 given 0.06 to 1, but for one of seven, and four neighbours of five 0.02 at the most."""
 
 
 @dataclass(frozen=True)
 class Lift:
-    """What two pictures say about a lift; points are normalized (x, y), from the top left.
+    """What two images say about a lift; points are normalized (x, y), from the top left.
 
     Attributes:
-        lifted: bool (H, W), where the first picture shows what was lifted, and whatever was pushed meanwhile.
+        lifted: bool (H, W), where the first image shows what was lifted, and whatever was pushed meanwhile.
         stays: A point of the target where it still stands; None where the target is gone.
         beside: A point beside the target where something else has left the table; None where nothing has.
     """
@@ -103,15 +103,15 @@ class Lift:
 
 
 def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base: FloatArray) -> Lift:
-    """Compare the pictures from before and after a lift.
+    """Compare the images from before and after a lift.
 
-    A thing that was pushed is gone from where it stood and new elsewhere; what was lifted is new nowhere.
+    An object that was pushed is gone from where it stood and new elsewhere; what was lifted is new nowhere.
 
     Args:
-        before: The picture that the mask of the target belongs to, with depth.
+        before: The image that the mask of the target belongs to, with depth.
         after: One by the same camera, with the hand away from the table.
-        target: The thing that was to be lifted.
-        hand_base: (3,) where the hand is in the second picture, base frame [m].
+        target: The object that was to be lifted.
+        hand_base: (3,) where the hand is in the second image, base frame [m].
     """
     depths = _filled(before.depth), _filled(after.depth)
     nearer, noise = _difference(*depths)
@@ -149,7 +149,7 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     others = neighbours(before, target.mask, away) if away.any() else []
     whole = stood & telling & ~outline
     moved = [other for other in others if not _mostly(away, other.mask & whole)]
-    others = [other for other in others if other.one < _ONE_THING and _mostly(away, other.mask & whole)]
+    others = [other for other in others if other.one < _ONE_OBJECT and _mostly(away, other.mask & whole)]
     missing, theirs = _seen_again(others, away, stood & ~outline, stands, before, after)
     theirs |= _reaching(new, moved)
     beside = _gone_beside([away & other.mask for other in missing], new & ~theirs, area)
@@ -162,11 +162,11 @@ def _still_there(
     """Where the target still stands: by what of it is nearest to each point; without points by the whole of it.
 
     Args:
-        target: The thing.
+        target: The object.
         seen: bool (H, W), pixels that tell whether it is there.
         gone: bool (H, W), what has gone.
         about: bool (H, W), what stands nearly as near as before where something was pushed, and may be pushed itself.
-        before: The first picture.
+        before: The first image.
         after: The second one.
     """
     rows, columns = np.nonzero(seen)
@@ -193,7 +193,7 @@ def _only_moved(
 ) -> tuple[float, float] | None:
     """Where what was pointed at lies now, if it was pushed.
 
-    More of its colour is seen then, where something else was before, than other things of that colour have left.
+    More of its colour is seen then, where something else was before, than other objects of that colour have left.
     """
     for at in _pixels(target, seen.shape):
         colour = np.median(before.rgb[_window(at)][seen[_window(at)]], axis=0) if seen[_window(at)].any() else None
@@ -227,7 +227,7 @@ def _one_surface(first: NDArray[np.float32], second: NDArray[np.float32]) -> Boo
 
 
 def _another_surface(before: Frame, after: Frame) -> BoolArray:
-    """Which pixels (H, W) surely show another surface in the second picture."""
+    """Which pixels (H, W) surely show another surface in the second image."""
     first, second = (frame.rgb.astype(np.float32) for frame in (before, after))
     far = ((first - second) ** 2).sum(axis=2) > (2.0 * _SAME_COLOUR) ** 2
     return far & ~_one_surface(first, second)
@@ -248,13 +248,14 @@ def _window(at: tuple[int, int]) -> tuple[slice, slice]:
 
 
 def _mostly(gone: BoolArray, seen: BoolArray, share: float = GONE_SHARE) -> bool:
-    """True if more than a share of the pixels that showed the thing, all where none did, show it no longer."""
+    """True if more than a share of the pixels that showed the object, all where none did, show it no longer."""
     shown = int(seen.sum())
     return not shown or int((gone & seen).sum()) > share * shown
 
 
 def _gone_beside(parts: Sequence[BoolArray], new: BoolArray, area: FloatArray) -> tuple[float, float] | None:
-    """Where another thing has left the table, and came to lie nowhere else: parts (H, W) of such, what is new there."""
+    """Where another object has left the table, and came to lie nowhere else: parts (H, W) of such, what is new
+    there."""
     sizes = [float(area[part].sum()) for part in parts]
     left = sum(size for size in sizes if size > _ANOTHER_M2)
     come = float(area[new].sum())
@@ -275,12 +276,12 @@ def _filled(depth: NDArray[np.float32]) -> NDArray[np.float32]:
 def _seen_again(
     others: Sequence[Neighbour], away: BoolArray, stood: BoolArray, stands: BoolArray, before: Frame, after: Frame
 ) -> tuple[list[Neighbour], BoolArray]:
-    """Which things that have left their place do not lie there otherwise now: have not toppled, rolled or turned.
+    """Which objects that have left their place do not lie there otherwise now: have not toppled, rolled or turned.
 
     Of the colour of one that has as much is seen as before, or nearly so.
 
     Returns:
-        Those that are seen no more, and bool (H, W), pixels of the second picture that may show one of the others.
+        Those that are seen no more, and bool (H, W), pixels of the second image that may show one of the others.
     """
     missing, theirs = [], np.zeros(away.shape, bool)
     for other in others:
@@ -295,7 +296,7 @@ def _seen_again(
 
 
 def _reaching(new: BoolArray, others: Sequence[Neighbour]) -> BoolArray:
-    """What is new (H, W) next to the place of things that have moved a little: they are new there."""
+    """What is new (H, W) next to the place of objects that have moved a little: they are new there."""
     if not others:
         return np.zeros(new.shape, bool)
     place = ndimage.binary_dilation(np.any([other.mask for other in others], axis=0), iterations=_POINT_PX)
@@ -313,7 +314,7 @@ def _main_colour(colours: NDArray[np.uint8]) -> FloatArray:
 def _difference(
     before: NDArray[np.float32], after: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """How much nearer (H, W) things are afterwards [m], NaN where not known, and the noise (H, W) of that [m].
+    """How much nearer (H, W) objects are afterwards [m], NaN where not known, and the noise (H, W) of that [m].
 
     The noise grows with the square of the distance, as that of stereo does. It is averaged as far as it demands.
     """
@@ -348,7 +349,7 @@ def _table(frame: Frame) -> FloatArray:
 
 
 def _on_table(cloud: NDArray[np.float32], height: NDArray[np.float32], hand: FloatArray) -> BoolArray:
-    """Which points (H, W, 3), at a height (H, W) over the table, belong to things on it."""
+    """Which points (H, W, 3), at a height (H, W) over the table, belong to objects on it."""
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     x, y, z = (cloud[..., axis] for axis in range(3))
     with np.errstate(invalid="ignore"):

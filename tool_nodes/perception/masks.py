@@ -27,7 +27,7 @@ def window_of(mask: BoolArray, margin: int = 0) -> Window:
 
 
 def widened(window: Window, margin: int) -> Window:
-    """A window with a margin around it, cut off at the upper and left edge of the picture [px]."""
+    """A window with a margin around it, cut off at the upper and left edge of the image [px]."""
     rows, columns = window
     return (
         slice(max(rows.start - margin, 0), rows.stop + margin),
@@ -47,7 +47,7 @@ def dilated(mask: BoolArray, diagonally: bool = False) -> BoolArray:
 
 
 def eroded(mask: BoolArray, diagonally: bool = False) -> BoolArray:
-    """The mask (H, W) without its pixels at an edge, its own or the picture's: as `ndimage.binary_erosion`."""
+    """The mask (H, W) without its pixels at an edge, its own or the image's: as `ndimage.binary_erosion`."""
     outside = np.pad(~mask, 1, constant_values=True)
     return ~dilated(outside, diagonally)[1:-1, 1:-1]
 
@@ -76,7 +76,7 @@ def masks_at(
     """The masks under normalized points, the one under most of them first; a near miss counts for the nearest mask.
 
     Args:
-        frame: The picture.
+        frame: The image.
         points: At least one (x, y) in [0, 1].
         masks: bool (H, W), one per object.
         ious: Predicted IoU of each mask.
@@ -122,7 +122,7 @@ def _distance(mask: BoolArray, u: int, v: int) -> float:
 
 
 def expected_iou(mask: BoolArray, error_px: float = 0.5) -> float:
-    """IoU to expect of a mask (H, W) of one thing, whose outline is wrong by `error_px` on average [px]."""
+    """IoU to expect of a mask (H, W) of one object, whose outline is wrong by `error_px` on average [px]."""
     area = mask[window_of(mask)] if mask.any() else mask
     outline = int(np.count_nonzero(area & ~eroded(area)))
     return max(1.0 - error_px * outline / max(int(np.count_nonzero(mask)), 1), 0.0)

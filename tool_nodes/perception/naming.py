@@ -1,6 +1,6 @@
-"""Whether what looks most like a product is one: evidence that was fitted to unknown things and to known ones.
+"""Whether what looks most like a product is one: evidence that was fitted to unknown objects and to known ones.
 
-A product's name needs more than being the nearest of the list: things that are in no list look like some product, too.
+A product's name needs more than being the nearest of the list: objects that are in no list look like some product, too.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ EVIDENCE = (
 """What speaks for a product or against it: logarithms of likelihoods (size, colour, shape), errors along the three axes
 [their standard deviations], flags, shares of pixels, and misfits of colours [grey levels]."""
 SURE = 0.65
-"""Probability from which on a thing has a product's name [-], unknown and known things being equally frequent. It was
-chosen with earlier weights, on crowded scenes. With these, on scenes from seed 150000 that nothing was fitted to, 1 of
-351 unknown things has a product's name, and 159 of 162 products have theirs, by the sensors `stereo` and
+"""Probability from which on an object has a product's name [-], unknown and known objects being equally frequent. It
+was chosen with earlier weights, on crowded scenes. With these, on scenes from seed 150000 that nothing was fitted to, 1
+of 351 unknown objects has a product's name, and 159 of 162 products have theirs, by the sensors `stereo` and
 `realsense_d435`; what it costs stands in docs/results/perception.md."""
 
 
 def known_product(evidence: FloatArray) -> float:
-    """Probability in [0, 1] that a thing is the product whose evidence (len(EVIDENCE),) this is."""
+    """Probability in [0, 1] that an object is the product whose evidence (len(EVIDENCE),) this is."""
     weights, bias = _weights()
     return float(1.0 / (1.0 + np.exp(-np.clip(weights @ evidence + bias, -30.0, 30.0))))
 

@@ -1,4 +1,4 @@
-"""What stands about a thing in a picture, and how likely it is a part of it."""
+"""What stands about an object in an image, and how likely it is a part of it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from toolhand.tool_nodes.perception.surface import find_surface
 from toolhand.tool_nodes.types import BoolArray, Frame
 
 _OF_MASK = 0.5
-"""A part is the thing's where the mask covers more of it, and so is a whole cluster that holds more of the mask [-]."""
+"""A part is the object's where the mask covers more of it, and so is a whole cluster that holds more of the mask
+[-]."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What may be a thing by itself.
+    """What may be an object by itself.
 
     Attributes:
         mask: bool (H, W), its pixels.
-        one: Probability that it is a part of the thing that is asked about.
+        one: Probability that it is a part of the object that is asked about.
     """
 
     mask: BoolArray
@@ -30,11 +31,11 @@ class Neighbour:
 
 
 def neighbours(frame: Frame, mask: BoolArray, where: BoolArray) -> list[Neighbour]:
-    """The things and parts of things in some region, as relief and colour alone tell them apart.
+    """The objects and parts of objects in some region, as relief and colour alone tell them apart.
 
     Args:
-        frame: The picture, with depth.
-        mask: bool (H, W), true on the thing that is asked about; its own parts have the probability 1.
+        frame: The image, with depth.
+        mask: bool (H, W), true on the object that is asked about; its own parts have the probability 1.
         where: bool (H, W), region that they reach into.
     """
     surface = find_surface(frame)
@@ -54,7 +55,7 @@ def neighbours(frame: Frame, mask: BoolArray, where: BoolArray) -> list[Neighbou
         division = divide(frame, surface, cluster, depth_noise(frame, surface), taken, least_pixels(frame))
         parts = [part.cluster.mask for part in division.parts]
         share = np.array([float(mask[part].mean()) for part in parts])
-        # Where the mask is a part of a part, what else that holds is of the same thing.
+        # Where the mask is a part of a part, what else that holds is of the same object.
         own = share > _OF_MASK if (share > _OF_MASK).any() else (share > 0.0) & (share == share.max(initial=0.0))
         for n, part in enumerate(parts):
             one = 1.0 if own[n] else max(float(division.same[n, own].max(initial=0.0)), 0.0)

@@ -1,4 +1,4 @@
-"""Finding things in any picture of a conversation: camera pictures, crops and drawings of them, foreign pictures."""
+"""Finding objects in any image of a conversation: camera images, crops and drawings of them, foreign images."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from toolhand.tool_nodes.types import Detection, Everything, PointPrompt, Prompt
 
 
 class ObjectFinder:
-    """Looks at pictures through the perception ports, and gives things with mask, box and point.
+    """Looks at images through the perception ports, and gives objects with mask, box and point.
 
     Args:
-        detector: Frames things by words.
-        segmenter: Outlines things by points, boxes and words.
-        depth: Depth of pictures.
+        detector: Frames objects by words.
+        segmenter: Outlines objects by points, boxes and words.
+        depth: Depth of images.
     """
 
     def __init__(self, detector: Detector, segmenter: Segmenter, depth: DepthEstimator) -> None:
@@ -40,20 +40,20 @@ class ObjectFinder:
         return detected_by(self._detector, image, text)
 
     def find(self, image: SessionImage, text: str) -> Answer[list[Instance]]:
-        """Everything in the picture that a text names, best first. Raises ToolError OBJECT_NOT_FOUND."""
+        """Everything in the image that a text names, best first. Raises ToolError OBJECT_NOT_FOUND."""
         return self._instances(image, TextPrompt(text), text)
 
     def everything(self, image: SessionImage) -> Answer[list[Instance]]:
-        """Every thing in the picture, best first."""
+        """Every object in the image, best first."""
         return self._instances(image, Everything())
 
     def at(self, image: SessionImage, points: ArrayLike) -> Answer[Instance]:
-        """The thing under normalized points (N, 2) of the picture. Raises ToolError EMPTY_MASK."""
+        """The object under normalized points (N, 2) of the image. Raises ToolError EMPTY_MASK."""
         chosen = [(float(x), float(y)) for x, y in np.asarray(points, float).reshape(-1, 2)]
         return self._one(image, PointPrompt(chosen))
 
     def outline(self, image: SessionImage, one: Detection) -> Answer[Instance]:
-        """The thing that was detected, with its mask.
+        """The object that was detected, with its mask.
 
         What a point does not outline, such as the table, is asked for by its words where the segmenter takes words.
 
@@ -81,14 +81,14 @@ class ObjectFinder:
             if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                 raise
             return None
-        found = next((thing for thing in answer.value if _holds(thing, one.point)), None)
+        found = next((item for item in answer.value if _holds(item, one.point)), None)
         return None if found is None else Answer(found, answer.backend)
 
     def depth_of(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
-        """Depth (H, W) of the picture's pixels [m], NaN where unknown, and the focal length [px].
+        """Depth (H, W) of the image's pixels [m], NaN where unknown, and the focal length [px].
 
         Raises:
-            ToolError: PICTURE_UNUSABLE for a picture that lacks what the backend needs; INTERNAL for depth of another
+            ToolError: IMAGE_UNUSABLE for an image that lacks what the backend needs; INTERNAL for depth of another
                 size.
         """
         return depth_by(self._depth, image)
@@ -107,9 +107,9 @@ class ObjectFinder:
         )
 
 
-def _holds(thing: Instance, point: tuple[float, float]) -> bool:
-    u, v = pixel(point, (thing.mask.shape[1], thing.mask.shape[0]))
-    return bool(thing.mask[v, u])
+def _holds(item: Instance, point: tuple[float, float]) -> bool:
+    u, v = pixel(point, (item.mask.shape[1], item.mask.shape[0]))
+    return bool(item.mask[v, u])
 
 
 def joined(backends: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Collision obstacles from one depth picture: a height map, and boxes for the planner.
+"""Collision obstacles from one depth image: a height map, and boxes for the planner.
 
 Only the camera's cloud is used. What the camera cannot see because something stands in front of it
-is taken as occupied close behind that thing.
+is taken as occupied close behind that object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Labels = NDArray[np.signedinteger[Any]]
 MAX_BOXES = 60
 """Boxes of a scene; bounds the planner's time."""
 PADDING_DEPTH = 0.01
-"""How far behind a seen thing hidden space counts as occupied [m]."""
+"""How far behind a seen object hidden space counts as occupied [m]."""
 
 INFLATION = 0.003
 """A box is this much larger than what was seen: on each side, and at its top [m]; a round figure."""
@@ -47,13 +47,13 @@ def fit_obstacles(
 ) -> tuple[Box, ...]:
     """Boxes in the base frame that cover everything the camera saw on the table.
 
-    A compact thing becomes one upright oriented box that stands on the table; a hollow or angular
+    A compact object becomes one upright oriented box that stands on the table; a hollow or angular
     one becomes several, so that the inside of a bin stays free.
 
     Args:
-        frame: A picture with depth, taken with the arm out of view.
+        frame: An image with depth, taken with the arm out of view.
         ignore: bool (H, W), pixels to leave out, such as those of the object to be grasped.
-        cell: Edge of a cell for separating things [m]; boxes are fitted to cells half as wide.
+        cell: Edge of a cell for separating objects [m]; boxes are fitted to cells half as wide.
         table_z: Height of the table top in the base frame [m].
         seen: The table of the same frame by cells half as wide, where it is known already.
         about: (N, 3) points of the object to be grasped, base frame [m]. What the hand may meet there is given cell by
@@ -63,11 +63,11 @@ def fit_obstacles(
         At most `MAX_BOXES` boxes, each inflated by `INFLATION`, and those of the cells about the object.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
+        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for an image without depth.
     """
     seen = seen or SeenTable(frame, cell / 2.0, table_z)
     if about is not None and len(about):
-        # Nor does the rim hide anything: the thing itself is not there any more.
+        # Nor does the rim hide anything: the object itself is not there any more.
         ignore = rim(seen, about) if ignore is None else ignore | rim(seen, about)
     fine = seen.heights(ignore, LEAST_POINTS)
     occupied = np.nan_to_num(fine.heights) > 0.0
@@ -114,13 +114,13 @@ def _blocks_any(cells: BoolArray) -> BoolArray:
 def _hidden_heights(
     fine: HeightMap, labels: _Labels, frame: Frame, ignore: BoolArray | None, table_z: float
 ) -> FloatArray:
-    """Height (nx, ny) up to which unseen cells near seen things are hidden from the camera; 0 elsewhere."""
+    """Height (nx, ny) up to which unseen cells near seen objects are hidden from the camera; 0 elsewhere."""
     hidden = np.zeros(fine.heights.shape)
     occupied = labels > 0
     if not occupied.any():
         return hidden
     distance = ndimage.distance_transform_edt(~occupied) * fine.cell
-    # The inside of a bowl or a bin is left free, because things are put there.
+    # The inside of a bowl or a bin is left free, because objects are put there.
     inside = ndimage.binary_fill_holes(occupied)
     cells = np.nonzero(np.isnan(fine.heights) & (distance <= PADDING_DEPTH) & ~inside)
     xs, ys = fine.centres()
@@ -159,7 +159,7 @@ def _tightest_yaw(xy: FloatArray) -> float:
 
 
 def _turned_part(fine: HeightMap, heights: FloatArray, yaw: float) -> _Part:
-    """One thing's heights (nx, ny), 0 elsewhere, sampled again along the axes of its own yaw."""
+    """One object's heights (nx, ny), 0 elsewhere, sampled again along the axes of its own yaw."""
     xs, ys = fine.centres()
     cells = np.nonzero(heights)
     c, s = np.cos(yaw), np.sin(yaw)

@@ -18,9 +18,9 @@ FEATURES = 21
 """Features of a pair of neighbouring pixels, see `pair_features` [-]."""
 
 _REACHES = (1, 3, 6)
-"""How far on either side of a pair its surroundings are compared [px]: from noise to half of a small thing."""
+"""How far on either side of a pair its surroundings are compared [px]: from noise to half of a small object."""
 _SPACING_PX = 7
-"""Patches have their middles at least half of this apart [px]: the narrowest thing is some 10 px wide."""
+"""Patches have their middles at least half of this apart [px]: the narrowest object is some 10 px wide."""
 _WALL = 0.3
 """From this probability on a border keeps the middles of patches away [-]; a round figure."""
 _FLAT = 1e-3

@@ -1,4 +1,4 @@
-"""Perception from pixels: colour and geometry of one RGB-D picture, with no access to the simulator's truth."""
+"""Perception from pixels: colour and geometry of one RGB-D image, with no access to the simulator's truth."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from toolhand.tool_nodes.perception.colours import main_colours
 from toolhand.tool_nodes.perception.frame_perception import FramePerception
 from toolhand.tool_nodes.perception.frames import FrameCache, fill_holes
 from toolhand.tool_nodes.perception.masks import inner_point, masks_at
+from toolhand.tool_nodes.perception.objects import FrameObjects, SegmentedObject
 from toolhand.tool_nodes.perception.recognition import Recogniser, describe_unknown
 from toolhand.tool_nodes.perception.surface import Surface
-from toolhand.tool_nodes.perception.things import Thing, Things
 from toolhand.tool_nodes.perception.word_pointer import point_by_words
 from toolhand.tool_nodes.types import Frame, ObjectView, Segmentation
 
@@ -37,7 +37,7 @@ class PixelPerception(FramePerception):
         known = list(load_catalogue().values()) if items is None else items
         self._recogniser = Recogniser(known)
         self._lexicon = Lexicon.of_products(known)
-        self._things = FrameCache(partial(Things, recogniser=self._recogniser))
+        self._objects = FrameCache(partial(FrameObjects, recogniser=self._recogniser))
         self._scene = FrameCache(self._understand)
 
     def views(self, frame: Frame) -> list[ObjectView]:
@@ -67,23 +67,23 @@ class PixelPerception(FramePerception):
         Raises:
             ToolError: EMPTY_MASK where there is no object.
         """
-        things = self._things(frame)
-        seen = things.near(points)
-        found = masks_at(frame, points, [thing.cluster.mask for thing in seen], [thing.iou for thing in seen])
-        split = things.split_at(points) if len(points) > 1 else None
-        # Several points decide between one thing and two.
+        objects = self._objects(frame)
+        seen = objects.near(points)
+        found = masks_at(frame, points, [item.cluster.mask for item in seen], [item.iou for item in seen])
+        split = objects.split_at(points) if len(points) > 1 else None
+        # Several points decide between one object and two.
         halves = () if split is None else (split.first, split.second)
         meant = [half for half in halves if all(half[v, u] for u, v in (pixel(point, frame.size) for point in points))]
         return [*(Segmentation(half, found[0].score) for half in meant), *found]
 
     def halves_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
         """See FramePerception."""
-        split = self._things(frame).split_at(points) if len(points) == 1 else None
+        split = self._objects(frame).split_at(points) if len(points) == 1 else None
         return () if split is None else (inner_point(split.first), inner_point(split.second))
 
     def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects, the one with the best score first."""
-        found = [Segmentation(thing.cluster.mask, thing.iou) for thing in self._things(frame).seen()]
+        found = [Segmentation(item.cluster.mask, item.iou) for item in self._objects(frame).seen()]
         return sorted(found, key=lambda segmentation: -segmentation.score)
 
     def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
@@ -91,22 +91,22 @@ class PixelPerception(FramePerception):
         return fill_holes(frame.depth), float(frame.K[0, 0])
 
     def _understand(self, frame: Frame) -> ReadScene:
-        things = self._things(frame)
-        seen = things.seen()
+        objects = self._objects(frame)
+        seen = objects.seen()
         return ReadScene(
-            tuple(self._read(things.surface, thing) for thing in seen), tuple(thing.cluster.mask for thing in seen)
+            tuple(self._read(objects.surface, item) for item in seen), tuple(item.cluster.mask for item in seen)
         )
 
-    def _read(self, surface: Surface, thing: Thing) -> tuple[ReadView, ...]:
-        """What a thing may be, first what it is taken for."""
-        extents, look = thing.cluster.extents, thing.look
+    def _read(self, surface: Surface, obj: SegmentedObject) -> tuple[ReadView, ...]:
+        """What an object may be, first what it is taken for."""
+        extents, look = obj.cluster.extents, obj.look
         size, centre = extents.size, extents.centre.copy()
         centre[2] += surface.table_z(centre[0], centre[1])
-        point = inner_point(thing.cluster.mask)
+        point = inner_point(obj.cluster.mask)
 
         def view(item: CatalogueItem | None) -> ObjectView:
             if item is None:
-                several = thing.split is not None
+                several = obj.split is not None
                 return describe_unknown(look, main_colours(look.pixels), point, centre, size, several)
             return item.seen(point, centre, size)
 

@@ -1,7 +1,7 @@
-"""Where a place that was asked for by words lies in a picture: outlines for reports and viewers, no part of a decision.
+"""Where a place that was asked for by words lies in an image: outlines for reports and viewers, no part of a decision.
 
-The things that a place refers to are known by a point each here: what stands there is what is connected to it over the
-table, so that things that touch in the picture count as one.
+The objects that a place refers to are known by a point each here: what stands there is what is connected to it over the
+table, so that objects that touch in the image count as one.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ Outline = tuple[ImagePoint, ...]
 _CELL_M = 0.01
 """Side of a cell [m]: outlines are drawn for people."""
 _SPOT_M = 0.03
-"""Radius that a single spot is drawn with [m]: half of a narrow thing."""
+"""Radius that a single spot is drawn with [m]: half of a narrow object."""
 _CORNERS = 24
 """Corners of a spot's outline [-]; a round figure."""
 _BESIDE_PX = 12
-"""A thing is at a point of the picture up to this far [px]; pointing is uncertain by as much."""
+"""An object is at a point of the image up to this far [px]; pointing is uncertain by as much."""
 _SMALLEST = 4
 """Parts of fewer cells are left out [-]."""
 
 
 def place_area(
-    frame: Frame, request: FreeSpaceRequest, references: Sequence[Sequence[ImagePoint]], thing: ImagePoint | None = None
+    frame: Frame, request: FreeSpaceRequest, references: Sequence[Sequence[ImagePoint]], item: ImagePoint | None = None
 ) -> tuple[Outline, ...]:
     """Outlines of what a request means, whatever stands there; none where it lies outside of reach and view.
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         request: The place.
-        references: For each of `all_references` normalized points of the things that it means.
-        thing: Where the thing that is to go there stands; None where that is not known.
+        references: For each of `all_references` normalized points of the objects that it means.
+        item: Where the object that is to go there stands; None where that is not known.
 
     Raises:
         ToolError: NO_DEPTH without depth, OBJECT_NOT_FOUND where nothing stands at a point, INVALID_ARGUMENT for a
-            request without the things that it needs.
+            request without the objects that it needs.
     """
     surface = find_surface(frame)
     if request.relation == "at":
         return (_spot(frame, surface, request.point or (0.5, 0.5)),)
-    groups = [[_thing_at(surface, point) for point in points] for points in references]
+    groups = [[_object_at(surface, point) for point in points] for points in references]
     if request.relation in ("in", "on"):
-        return (_of_thing(groups[0][0], request.region),)
+        return (_of_object(groups[0][0], request.region),)
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     xs, ys = (np.arange(low, high, _CELL_M) + _CELL_M / 2 for low, high in ((x0, x1), (y0, y1)))
     xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
-    moved = None if thing is None else _footprint(surface, _thing_at(surface, thing))
+    moved = None if item is None else _footprint(surface, _object_at(surface, item))
     seen = [[_footprint(surface, mask) for mask in group] for group in groups]
     cost = wish(request, xy, seen, moved, frame, WIDEST_ANGLES[-1])
     cells = np.isfinite(cost) & workspace.reachable(xy)
     lines = []
     for line in _boundaries(cells):
         at = np.array([x0, y0]) + _CELL_M * line
-        uv = _in_picture(frame, np.column_stack([at, surface.plane[0] + at @ surface.plane[1:]]))
+        uv = _in_image(frame, np.column_stack([at, surface.plane[0] + at @ surface.plane[1:]]))
         lines.append(_as_outline(uv))
     return tuple(lines)
 
@@ -84,11 +84,11 @@ def _spot(frame: Frame, surface: Surface, point: ImagePoint) -> Outline:
     angles = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
     around = np.array([x, y]) + _SPOT_M * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     z = np.full(_CORNERS, surface.table_z(float(x), float(y)) + float(above))
-    return _as_outline(_in_picture(frame, np.column_stack([around, z])))
+    return _as_outline(_in_image(frame, np.column_stack([around, z])))
 
 
-def _of_thing(mask: BoolArray, region: str) -> Outline:
-    """The outline of a thing in the picture, or of the part of it on some sides: left, right, front, back, middle."""
+def _of_object(mask: BoolArray, region: str) -> Outline:
+    """The outline of an object in the image, or of the part of it on some sides: left, right, front, back, middle."""
     v, u = np.nonzero(mask)
     pixels = np.column_stack([u, v]).astype(float)
     middle, size = (pixels.min(axis=0) + pixels.max(axis=0)) / 2, np.ptp(pixels, axis=0)
@@ -101,7 +101,7 @@ def _of_thing(mask: BoolArray, region: str) -> Outline:
     return _as_outline(outline(pixels) / np.array([mask.shape[1], mask.shape[0]]))
 
 
-def _thing_at(surface: Surface, point: ImagePoint) -> BoolArray:
+def _object_at(surface: Surface, point: ImagePoint) -> BoolArray:
     """Pixels (H, W) of what stands at a point. Raises ToolError OBJECT_NOT_FOUND."""
     with np.errstate(invalid="ignore"):
         solid = ndimage.binary_fill_holes(surface.inside & (surface.height > SOLID_M))  # the floor of a bowl is its own
@@ -176,7 +176,7 @@ def _thinned(line: FloatArray) -> FloatArray:
     return np.vstack([_thinned(line[: worst + 1])[:-1], _thinned(line[worst:])])
 
 
-def _in_picture(frame: Frame, points: FloatArray) -> FloatArray:
+def _in_image(frame: Frame, points: FloatArray) -> FloatArray:
     """Normalized image points (K, 2) of points (K, 3), base frame [m]."""
     uv: FloatArray = project(transform(invert(frame.T_base_camera), points), frame.K) / np.array(frame.size)
     return uv

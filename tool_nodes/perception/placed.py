@@ -1,4 +1,4 @@
-"""Position of a placed object, from the depth pictures before and after."""
+"""Position of a placed object, from the depth images before and after."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ CELL_M = 0.005
 _RISE_M = 0.010
 """The table rose by at least this where something new stands: several times the noise of the depth."""
 _TOP_M = 0.012
-"""Thickness of a thing's top, from its highest point [m]: its middle is seen from the front as well as from above."""
+"""Thickness of an object's top, from its highest point [m]: its middle is seen from the front as well as from above."""
 _NEAR_M = 0.12
-"""What rose further away than this is another thing, which was pushed or fell."""
+"""What rose further away than this is another object, which was pushed or fell."""
 
 
 def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArray | None:
-    """Middle of the top (3,) of what is new in the second picture, base frame [m]; None where nothing new is near.
+    """Middle of the top (3,) of what is new in the second image, base frame [m]; None where nothing new is near.
 
     Args:
-        before: A picture without the thing, with depth.
+        before: An image without the object, with depth.
         after: One of the same table with it.
         point_base: (3,) where it was to be put, base frame [m].
 
     Raises:
-        ToolError: NO_DEPTH for a picture without depth.
+        ToolError: NO_DEPTH for an image without depth.
     """
     old, new = (seen_heights(frame) for frame in (before, after))
     xs, ys = new.centres()
@@ -41,7 +41,8 @@ def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArr
 
 
 def seen_heights(frame: Frame, support_m: float = workspace.TABLE_Z, lowest: float = MIN_HEIGHT) -> HeightMap:
-    """Heights over a support [m] in which specks of noise are no things; what is lower than `lowest` is the support."""
+    """Heights over a support [m] in which specks of noise are no objects; what is lower than `lowest` is the
+    support."""
     return SeenTable(frame, CELL_M, support_m, lowest=lowest).heights(least=LEAST_POINTS)
 
 
@@ -55,9 +56,9 @@ def risen(old: HeightMap, new: HeightMap) -> BoolArray:
     return np.asarray(rise(old, new) > _RISE_M, bool)
 
 
-def top_of(heights: HeightMap, thing: BoolArray) -> FloatArray:
+def top_of(heights: HeightMap, item: BoolArray) -> FloatArray:
     """Middle of the top (3,) of what stands on some cells (nx, ny), base frame [m]."""
     xs, ys = heights.centres()
-    top = float(heights.heights[thing].max())
-    rows, columns = np.nonzero(thing & (np.nan_to_num(heights.heights) > top - _TOP_M))
+    top = float(heights.heights[item].max())
+    rows, columns = np.nonzero(item & (np.nan_to_num(heights.heights) > top - _TOP_M))
     return np.array([xs[rows].mean(), ys[columns].mean(), top])

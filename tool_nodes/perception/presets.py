@@ -1,4 +1,4 @@
-"""The entries of this room in the registry: pixels alone, whatever took the picture."""
+"""The entries of this room in the registry: pixels alone, whatever took the image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIXELS = PortNames(
     reader="rapidocr",
     grasps="analytic",
 )
-"""Colour and depth of the picture, and what products look like."""
+"""Colour and depth of the image, and what products look like."""
 
 
 def pixels(shared: Shared) -> PixelPerception:

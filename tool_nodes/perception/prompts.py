@@ -30,7 +30,7 @@ def signed(backend: str) -> Iterator[None]:
 
 
 def sees_photographs(backend: object) -> bool:
-    """False where a backend says that it can look at no picture but the robot's own and drawings."""
+    """False where a backend says that it can look at no image but the robot's own and drawings."""
     return bool(getattr(backend, "sees_photographs", True))
 
 
@@ -81,14 +81,14 @@ class WordsToBoxes:
 
 
 MOST_POINTS = 1000
-"""Most points or boxes that one answer may have [-]: a picture shows some dozens of things."""
+"""Most points or boxes that one answer may have [-]: an image shows some dozens of objects."""
 
 
 def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
     """The pointer's points, normalized.
 
     Raises:
-        ToolError: INTERNAL for none, too many, and what is no point of the picture; what the pointer raises.
+        ToolError: INTERNAL for none, too many, and what is no point of the image; what the pointer raises.
     """
     answer = pointer.point(image, text)
     try:
@@ -103,7 +103,8 @@ def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[t
 
 
 def detected_by(detector: Detector, image: SessionImage, text: str) -> Answer[list[Detection]]:
-    """The detector's things. Raises ToolError INTERNAL for too many, or boxes of no numbers; what the detector does."""
+    """The detector's objects. Raises ToolError INTERNAL for too many, or boxes of no numbers; what the detector
+    does."""
     answer = detector.detect(image, text)
     try:
         boxes = np.asarray([detection.box for detection in answer.value], float)
@@ -153,7 +154,7 @@ def _unsound(sentence: str, answer: Answer[Any]) -> ToolError:
 
 
 def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
-    """The estimator's depth (H, W) of the picture [m], NaN where unknown, and focal length [px].
+    """The estimator's depth (H, W) of the image [m], NaN where unknown, and focal length [px].
 
     Raises:
         ToolError: INTERNAL for depth of another size; what the estimator raises.
@@ -171,7 +172,7 @@ def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDA
 
 
 def prompt_for(segmentation: Detection, segmenter: Segmenter) -> Prompt:
-    """What outlines a detected thing: the point that is on it for sure, or else its box."""
+    """What outlines a detected object: the point that is on it for sure, or else its box."""
     if segmentation.point is not None and PointPrompt in segmenter.takes:
         return PointPrompt([segmentation.point])
     return BoxPrompt(segmentation.box)
@@ -180,8 +181,8 @@ def prompt_for(segmentation: Detection, segmenter: Segmenter) -> Prompt:
 S = TypeVar("S", bound=Pointer | Detector | Segmenter | DepthEstimator)
 
 
-class _ByPicture(Generic[S]):
-    """One backend for camera pictures with depth, another for all others."""
+class _ByImage(Generic[S]):
+    """One backend for camera images with depth, another for all others."""
 
     def __init__(self, with_depth: S, without: S) -> None:
         self._with_depth = with_depth
@@ -195,24 +196,24 @@ class _ByPicture(Generic[S]):
         return self._with_depth if known else self._without
 
 
-class PointerByPicture(_ByPicture[Pointer]):
-    """A Pointer for camera pictures with depth, and another one for all others."""
+class PointerByImage(_ByImage[Pointer]):
+    """A Pointer for camera images with depth, and another one for all others."""
 
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         return self._for(image).point(image, text)
 
 
-class DetectorByPicture(_ByPicture[Detector]):
-    """A Detector for camera pictures with depth, and another one for all others."""
+class DetectorByImage(_ByImage[Detector]):
+    """A Detector for camera images with depth, and another one for all others."""
 
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector."""
         return self._for(image).detect(image, text)
 
 
-class SegmenterByPicture(_ByPicture[Segmenter]):
-    """A Segmenter for camera pictures with depth, and another one for all others."""
+class SegmenterByImage(_ByImage[Segmenter]):
+    """A Segmenter for camera images with depth, and another one for all others."""
 
     def __init__(self, with_depth: Segmenter, without: Segmenter) -> None:
         super().__init__(with_depth, without)
@@ -223,19 +224,19 @@ class SegmenterByPicture(_ByPicture[Segmenter]):
         return self._for(image).segment(image, prompt)
 
 
-class DepthByPicture(_ByPicture[DepthEstimator]):
-    """The depth of camera pictures that have it, and an estimate of another backend for all others."""
+class DepthByImage(_ByImage[DepthEstimator]):
+    """The depth of camera images that have it, and an estimate of another backend for all others."""
 
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         return self._for(image).estimate(image)
 
 
-BY_PICTURE = {
-    "pointer": PointerByPicture,
-    "detector": DetectorByPicture,
-    "segmenter": SegmenterByPicture,
-    "depth": DepthByPicture,
-    "second_pointer": PointerByPicture,
+BY_IMAGE = {
+    "pointer": PointerByImage,
+    "detector": DetectorByImage,
+    "segmenter": SegmenterByImage,
+    "depth": DepthByImage,
+    "second_pointer": PointerByImage,
 }
-"""What two backends become that share the pictures of a port, with depth and without: "NAME+OTHER"."""
+"""What two backends become that share the images of a port, with depth and without: "NAME+OTHER"."""

@@ -1,4 +1,4 @@
-"""What a grasp or a placement has moved besides: things that are gone from where they stood and new beside it."""
+"""What a grasp or a placement has moved besides: objects that are gone from where they stood and new beside it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CHANGED_M = 0.015
-"""A cell has changed by more than this [m]: half of the height of the smallest thing, several times the noise."""
+"""A cell has changed by more than this [m]: half of the height of the smallest object, several times the noise."""
 _LEAST_CELLS = 8
-"""Cells that are new, and that are free now, at the least [-]: of a thing 4 cm wide that was moved by 1 cm."""
+"""Cells that are new, and that are free now, at the least [-]: of an object 4 cm wide that was moved by 1 cm."""
 _WAY_M = 0.20
-"""A thing is pushed or topples at most this far [m]; a round figure: the height of the tallest one."""
+"""An object is pushed or topples at most this far [m]; a round figure: the height of the tallest one."""
 _OWN_CELLS = 3
 """Cells about what is grasped or placed that are its own [-]: its edges, and what it tilts by."""
 
@@ -25,15 +25,15 @@ _OWN_CELLS = 3
 def pushed(
     before: Frame, after: Frame, lifted: BoolArray | None = None, placed_m: FloatArray | None = None
 ) -> list[tuple[float, float]]:
-    """Normalized points of the second picture at which other things stand than before; none where that is not known.
+    """Normalized points of the second image at which other objects stand than before; none where that is not known.
 
-    Only what both pictures show counts: what stood behind the thing, and is seen now, was not moved.
+    Only what both images show counts: what stood behind the object, and is seen now, was not moved.
 
     Args:
-        before: A picture with depth.
+        before: An image with depth.
         after: One by the same camera after the motion.
-        lifted: Pixels (H, W) of what was lifted, in the first picture.
-        placed_m: Where a thing was put down (3,), base frame [m].
+        lifted: Pixels (H, W) of what was lifted, in the first image.
+        placed_m: Where an object was put down (3,), base frame [m].
     """
     try:
         old, new = seen_heights(before), seen_heights(after)
@@ -64,7 +64,7 @@ def _cells_of(heights: HeightMap, points: NDArray[np.floating]) -> BoolArray:
 
 
 def _moved(more: BoolArray, less: BoolArray) -> list[BoolArray]:
-    """The new parts (nx, ny) that have a free one of the same thing near them."""
+    """The new parts (nx, ny) that have a free one of the same object near them."""
     freed = _parts(less)
     near = round(_WAY_M / CELL_M)
     found = []

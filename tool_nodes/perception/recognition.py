@@ -20,7 +20,7 @@ _PIXEL_SCALE = 9.0
 _OUTLIER = 0.01
 """Likelihood of a pixel that a colour does not explain at all [-]: one odd pixel decides nothing."""
 _COLOUR_WEIGHT = 9.0
-"""How many independent witnesses the pixels of one thing are worth."""
+"""How many independent witnesses the pixels of one object are worth."""
 
 _BEST_COLOUR = _COLOUR_WEIGHT * float(np.log1p(_OUTLIER))
 """What the colour of a perfect match adds to the likelihood: no item can gain more."""
@@ -29,28 +29,28 @@ _AT_ONCE = 6
 """Items that are compared by colour before it is asked whether one of them fits."""
 
 _LIT_SHADE = (0.62, 1.28)
-"""The brightest part of a thing is lit within these factors, unless something shades it: up to 1.10, and by automatic
+"""The brightest part of an object is lit within these factors, unless something shades it: up to 1.10, and by automatic
 exposure up to 16 % brighter."""
 
 _UNKNOWN = -24.0
-"""Below this likelihood a thing is none of the items, whatever `evidence` says: it saves comparing most of them. With a
-noisy camera and a thing half hidden products are seen down to about -22."""
+"""Below this likelihood an object is none of the items, whatever `evidence` says: it saves comparing most of them. With
+a noisy camera and an object half hidden products are seen down to about -22."""
 
 CONFIDENCE = 2.5
-"""The likelihoods are divided by this before they are compared as probabilities [-]: the features of a thing err
+"""The likelihoods are divided by this before they are compared as probabilities [-]: the features of an object err
 together. Chosen, with `_STRANGER`, so that of readings with one probability that share is right, on 2071 looks at
 640x480, 320x240 and 160x120 in generated and crowded scenes of seeds 1000 to 1049 (`toolhand bench perception
 --first-seed 1000 --scenes 50` shows it)."""
 _STRANGER = {False: -20.0, True: -16.0}
-"""Log likelihood of being none of the items, of a thing in full view (False) or partly hidden. Measured as
+"""Log likelihood of being none of the items, of an object in full view (False) or partly hidden. Measured as
 `CONFIDENCE`."""
 STRANGE = _STRANGER[False]
-"""That of a thing in full view."""
+"""That of an object in full view."""
 _SLIGHT = 0.01
-"""Readings of a thing that are less likely than this are left out [-]: far below any threshold."""
+"""Readings of an object that are less likely than this are left out [-]: far below any threshold."""
 
 _POSE_PENALTY = 3.0
-"""What lying on a side takes from the log likelihood: most things stand on their foot."""
+"""What lying on a side takes from the log likelihood: most objects stand on their foot."""
 _UNSEEN_PART_PENALTY = 3.0
 """What it takes that no pixel shows an item's large second colour [log likelihood]; a round figure."""
 _FOREIGN = (12.0, 25.0)
@@ -58,7 +58,7 @@ _FOREIGN = (12.0, 25.0)
 nine pixels of ten stay below the first with every sensor."""
 _CLEARLY = 3.0
 """A pixel shows the second colour where that fits better by this much [grey levels]; a round figure, about the noise of
-a picture."""
+an image."""
 _HIDDEN_SLACK = 2.5
 """How much larger constant errors of size are where a part is out of sight [-]; a round figure."""
 _FARTHEST = 5.0
@@ -78,7 +78,7 @@ class Look:
         hollow: True if it is an open container.
         pixels: uint8 (N, 3), a sample of its colours.
         levels: (N,) height of those pixels over its foot, 0..1.
-        cut: True if part of it may be out of sight, behind something or beyond the picture.
+        cut: True if part of it may be out of sight, behind something or beyond the image.
         clear: True if it is an open container of which rim and floor are seen, but no walls.
     """
 
@@ -92,7 +92,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a thing may be: an item, or None for none of them, with its probability in [0, 1]."""
+    """What an object may be: an item, or None for none of them, with its probability in [0, 1]."""
 
     item: CatalogueItem | None
     probability: float
@@ -149,7 +149,7 @@ class Recogniser:
     def readings(self, look: Look) -> list[Reading]:
         """What a look is taken for, then what else it may be, likeliest first; together at most 1.
 
-        A thing has an item's name only where `evidence` is stronger than what unknown things show by chance; one
+        An object has an item's name only where `evidence` is stronger than what unknown objects show by chance; one
         without a name is None alone. The items share the probability of being known by their likelihoods.
         """
         scores = self.log_likelihood(look, _UNKNOWN + CONFIDENCE * float(np.log(_SLIGHT)))
@@ -159,7 +159,7 @@ class Recogniser:
         known = known_product(self.evidence(look, winner))
         if known < SURE:
             return [Reading(None, 1.0)]
-        # A fragment looks like many things: what is partly hidden is less certain at the same evidence.
+        # A fragment looks like many objects: what is partly hidden is less certain at the same evidence.
         stranger = float(np.exp((_STRANGER[look.cut] - scores[winner]) / CONFIDENCE))
         likely = np.exp((scores - scores[winner]) / CONFIDENCE)
         likely *= known / (likely.sum() + stranger)
@@ -189,7 +189,7 @@ class Recogniser:
         values = [
             terms[pose, k],
             *np.clip(-z[pose, k], 0.0, _FARTHEST),
-            # What is hidden makes a thing look smaller, never larger.
+            # What is hidden makes an object look smaller, never larger.
             *np.clip((_HIDDEN_SLACK if look.cut else 1.0) * z[pose, k], 0.0, _FARTHEST),
             self._colour_term(look, np.array([k]))[0],
             self._shape_term(look)[k],

@@ -26,7 +26,7 @@ MARGIN_PX = 12
 _TABLE_PX = 6
 """Width of the band about a cluster in which its outline is looked for [px]: as far as stereo widens what is near."""
 _CLOSED_PX = 8
-"""Gaps in a cluster up to twice as wide may be the floor of a hollow thing [px]; a round figure."""
+"""Gaps in a cluster up to twice as wide may be the floor of a hollow object [px]; a round figure."""
 _ROUNDS = 4
 """Steps of smoothing: noise is averaged over about 3 px [-]."""
 _ROUGH_M, _MORE_ROUNDS = 0.0005, 6
@@ -88,7 +88,7 @@ def find_relief(
     """The relief within a window.
 
     Args:
-        frame: The picture.
+        frame: The image.
         surface: Its cloud and table.
         mask: bool (H, W), the cluster.
         window: Rows and columns to look at.
@@ -128,7 +128,7 @@ def find_relief(
 def _around(mask: BoolArray, height: Image32, rough: float) -> tuple[BoolArray, BoolArray]:
     """A cluster (h, w) with the table close to it, and what of that is surely table: the outermost low pixels.
 
-    What a cluster encloses, or nearly so, may be the low floor of a thing, and is not sure.
+    What a cluster encloses, or nearly so, may be the low floor of an object, and is not sure.
     """
     closed = filled(_nearer(_nearer(mask, _CLOSED_PX), -_CLOSED_PX) | mask)
     around = _nearer(closed, _TABLE_PX)

@@ -1,7 +1,7 @@
 """Shape completion: the unseen side of an object on a table, from the points that one camera sees.
 
 A camera that looks down at the table sees an object's top and front. Balls, eggs and lying rods are
-fitted and completed; upright round things are turned about their axis; everything else is
+fitted and completed; upright round objects are turned about their axis; everything else is
 extruded down to what it stands on. What the camera saw to be free carves all of it.
 """
 
@@ -21,7 +21,7 @@ _FIT_RMS = 0.0012
 _FIT_WORST = 0.004
 """Distance from that surface within which 98 % of the points lie too [m]; a round figure."""
 _MAX_RADIUS = 0.12
-"""Surfaces with a larger radius are not believed: no thing is as large [m]."""
+"""Surfaces with a larger radius are not believed: no object is as large [m]."""
 _CELL = 0.003
 """Side of a cell of the footprint [m]; a round figure."""
 _LEVEL_STEP = 0.006
@@ -38,7 +38,7 @@ def complete_shape(
     """Seen points and guessed points of one object.
 
     A guess is held against what was seen: of a fitted body no more than `_FREE_SHARE` may lie where the camera
-    looked through to something farther away, in front of the thing or beside it; single points that do are left out.
+    looked through to something farther away, in front of the object or beside it; single points that do are left out.
 
     Args:
         points: (N, 3) seen points in the base frame [m], z up, at most about one per 3 mm.
@@ -79,7 +79,7 @@ def voxel_means(points: FloatArray, cell: float) -> FloatArray:
 
 
 def _mirror_height(points: FloatArray, table_z: float) -> tuple[FloatArray, float]:
-    """(z - middle)^2 (N,) and the middle height [m] of a thing that stands on the table."""
+    """(z - middle)^2 (N,) and the middle height [m] of an object that stands on the table."""
     middle = (table_z + float(np.percentile(points[:, 2], 99.0))) / 2.0
     return (points[:, 2] - middle) ** 2, middle
 
@@ -181,7 +181,7 @@ def _turn(xy: FloatArray, yaw: float) -> FloatArray:
 
 
 def _turned(points: FloatArray, table_z: float) -> FloatArray:
-    """The unseen part (K, 3) of an upright round thing; empty if the thing is not round."""
+    """The unseen part (K, 3) of an upright round object; empty if the object is not round."""
     circle = _footprint_circle(points[:, :2])
     if circle is None:
         return np.empty((0, 3))

@@ -26,9 +26,9 @@ _CANDIDATES = 5
 
 
 def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Iterator[tuple[Cluster, Cluster]]:
-    """Ways to see a cluster as (lower, upper) thing, the most likely first.
+    """Ways to see a cluster as (lower, upper) object, the most likely first.
 
-    The seen rest of the lower thing's top is level, so that many of the cluster's pixels share its height.
+    The seen rest of the lower object's top is level, so that many of the cluster's pixels share its height.
 
     Args:
         surface: The frame's cloud.

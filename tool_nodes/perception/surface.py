@@ -21,14 +21,14 @@ MAX_HEIGHT_M = 0.40
 """Points higher over the table than this belong to the robot or to nothing [m]."""
 
 SOLID_M = 0.008
-"""A point this far over the table is surely part of a thing, whatever the sensor's noise [m]."""
+"""A point this far over the table is surely part of an object, whatever the sensor's noise [m]."""
 
 _FIRM_M = 0.010
 """Neighbouring pixels of one surface are within this distance [m], times `Surface.coarse`: those of a face that is seen
 at 75 degrees are 8 mm apart at the scene camera's distance."""
 _FIRM_NEIGHBOURS = 4
 """So many of its eight neighbours does a pixel on the edge of a surface have on it [-]: at a straight edge five, at a
-corner three. Of mixed edges between a thing and what is behind it one pixel or two are in a row."""
+corner three. Of mixed edges between an object and what is behind it one pixel or two are in a row."""
 
 _EDGE_M = 0.01
 """Width of the strip that is left out along the edges of the table [m]; a round figure."""
@@ -44,7 +44,7 @@ class Surface:
         points: float32 (H, W, 3) x, y in the base frame and height over the table [m]; NaN where unknown.
         plane: (3,) a, b, c of the table's height a + b*x + c*y in the base frame.
         inside: bool (H, W), pixels whose point lies over the table and below `MAX_HEIGHT_M`.
-        coarse: How many times as wide a pixel is as in the scene camera's 640x480, 1 in sharper pictures [-].
+        coarse: How many times as wide a pixel is as in the scene camera's 640x480, 1 in sharper images [-].
         rough: Standard deviation of the height of the bare table, which is noise of the depth [m].
     """
 
@@ -117,7 +117,7 @@ def solid_pixels(surface: Surface, mask: BoolArray) -> BoolArray:
 def firm_pixels(surface: Surface, window: Window, mask: BoolArray) -> BoolArray:
     """Pixels of a mask (h, w) in a window that lie on a surface with their neighbours; the mask where few do.
 
-    At the edge of a thing a sensor mixes its depth with that of what is behind: such points lie in the air.
+    At the edge of an object a sensor mixes its depth with that of what is behind: such points lie in the air.
     """
     padded = np.pad(mask, 1)
     width = padded.shape[1]
@@ -144,7 +144,7 @@ def firm_pixels(surface: Surface, window: Window, mask: BoolArray) -> BoolArray:
 
 
 def _cloud(frame: Frame) -> NDArray[np.float32]:
-    """The cloud in the base frame as three pictures (3, H, W) [m].
+    """The cloud in the base frame as three images (3, H, W) [m].
 
     A pixel's ray is a part that depends on its column plus a part that depends on its row.
     """
@@ -172,7 +172,7 @@ def _fit_plane(points: NDArray[np.float32]) -> FloatArray:
         near = residual[np.abs(residual) < band]
         if len(near) < _MIN_TABLE_POINTS:
             break
-        # Things stand on the table, never below it: the most frequent height is the table's, not the mean.
+        # Objects stand on the table, never below it: the most frequent height is the table's, not the mean.
         counts = np.bincount(((near + band) * (20 / band)).astype(int), minlength=40)
         peak = -band + (int(np.argmax(counts)) + 0.5) * band / 20
         level = np.abs(residual - peak) < band / 2

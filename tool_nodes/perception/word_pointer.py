@@ -53,21 +53,21 @@ def free_place(
     masks: Callable[[str], Sequence[BoolArray]],
     named: Sequence[tuple[str, BoolArray]],
 ) -> tuple[float, float]:
-    """The place of a request whose things a backend finds by words; arguments and errors as of `find_free_space`.
+    """The place of a request whose objects a backend finds by words; arguments and errors as of `find_free_space`.
 
     Args:
-        frame: A picture with depth.
+        frame: An image with depth.
         request: The place.
         masks: Gives the pixels (H, W) of everything that a noun phrase means, the likeliest first.
         named: Names and pixels of what is seen.
     """
-    thing = masks(request.thing)[0] if request.thing else None
+    item = masks(request.thing)[0] if request.thing else None
     references = [masks(phrase) for phrase in request.all_references]
-    return find_free_space(frame, request, references, named=named, thing=thing)
+    return find_free_space(frame, request, references, named=named, item=item)
 
 
 def names_table(text: str) -> bool:
-    """True for a phrase that means the table itself, none of the things on it."""
+    """True for a phrase that means the table itself, none of the objects on it."""
     phrase = parse_noun_phrase(text)
     return phrase.setting == "table" and not (phrase.words or phrase.selectors or phrase.relation or phrase.excluded)
 

@@ -17,9 +17,9 @@ from toolhand.tool_nodes.robot_export.touching import joint_positions
 from toolhand.tool_nodes.types import Box, FloatArray
 
 _GROWTH = 1.5
-"""By what the balls of a held thing are made larger where there would be too many [-]; a round figure."""
+"""By what the balls of a held object are made larger where there would be too many [-]; a round figure."""
 _COARSEST = 0.1
-"""Excess of a held thing's balls that is not exceeded [m]: what is larger cannot be held."""
+"""Excess of a held object's balls that is not exceeded [m]: what is larger cannot be held."""
 
 
 @cache

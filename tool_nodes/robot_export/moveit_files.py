@@ -21,7 +21,7 @@ PLANNER = "RRTConnectkConfigDefault"
 
 _SEGMENT_RAD = 0.05
 """How far apart OMPL checks a path, the sum over the joints [rad]; a round figure. MoveIt's default is a hundredth of
-all ranges together, 0.4 rad for a Gen3, between which an arm passes through things."""
+all ranges together, 0.4 rad for a Gen3, between which an arm passes through objects."""
 _TIMED_PATH_RAD = 0.02
 """How far timing may round off the corners of a path [rad]: what the own check lets lie between two configurations.
 MoveIt's default is 0.1 rad, which is no longer the path that was checked."""

@@ -1,4 +1,4 @@
-"""Where the arm was lately, by the stamps of its joint states: whether it moved between two pictures."""
+"""Where the arm was lately, by the stamps of its joint states: whether it moved between two images."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ArmTrace:
             JointState,
             self._topic,
             self._on_message,
-            # A short queue: readings that are lost only widen the interval, late ones come after the pictures are gone.
+            # A short queue: readings that are lost only widen the interval, late ones come after the images are gone.
             QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=self._group,
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),

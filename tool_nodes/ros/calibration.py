@@ -1,4 +1,4 @@
-"""What a CameraInfo says: whether any camera can be so, and what has to be done with its pictures."""
+"""What a CameraInfo says: whether any camera can be so, and what has to be done with its images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolhand.tool_nodes.ros.lenses import COEFFICIENTS, Lens, make_lens
 from toolhand.tool_nodes.types import FloatArray
 
 STRAIGHT = ("", "none", "plumb_bob", "rational_polynomial")
-"""Distortion models whose pictures are a pinhole camera's where d is zero or empty."""
+"""Distortion models whose images are a pinhole camera's where d is zero or empty."""
 
 DIFFERENT_PX = 0.5
 """K and P of a lens without distortion are the same matrix to within this [px]: printed digits."""
@@ -21,7 +21,7 @@ DIFFERENT_PX = 0.5
 
 @dataclass(frozen=True)
 class Rectified:
-    """Whether a camera's pictures are without distortion already; None where that is not known."""
+    """Whether a camera's images are without distortion already; None where that is not known."""
 
     image: bool | None = None
     depth: bool | None = None
@@ -46,18 +46,18 @@ def _named(topic: str) -> bool | None:
 
 
 def read_calibration(info: CameraInfo, size: tuple[int, int], rectified: Rectified) -> tuple[FloatArray, Lens | None]:
-    """K (3, 3) [px] of the pictures once they are rectified, and the lens that rectifies those that are raw.
+    """K (3, 3) [px] of the images once they are rectified, and the lens that rectifies those that are raw.
 
     Args:
         info: Calibration of the camera.
-        size: Size of its pictures (width, height) [px].
-        rectified: Which pictures are.
+        size: Size of its images (width, height) [px].
+        rectified: Which images are.
 
     Returns:
-        K, and None in place of a lens where no picture has distortion.
+        K, and None in place of a lens where no image has distortion.
 
     Raises:
-        BadMessage: No camera can be so, its pictures cannot be rectified here, or it is not known whether they are.
+        BadMessage: No camera can be so, its images cannot be rectified here, or it is not known whether they are.
     """
     K = np.array(info.k, float).reshape(3, 3)
     if not (np.isfinite(K).all() and K[0, 0] > 0.0 and K[1, 1] > 0.0):

@@ -1,4 +1,4 @@
-"""The parameters of a node that looks through cameras: where their pictures are, and how they belong together."""
+"""The parameters of a node that looks through cameras: where their images are, and how they belong together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolhand.tool_nodes.ros.robot_pose import RobotOnTf
 from toolhand.tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
 
 _LARGEST_TOLERANCE_S = 1.0
-"""Pictures that are further apart are of different moments, whatever the arm did [s]."""
+"""Images that are further apart are of different moments, whatever the arm did [s]."""
 
 _ELSEWHERE = "camera_node"
 """Name of the camera that another node has."""
@@ -42,7 +42,7 @@ def declare_cameras(
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
     The parameter `NAME.camera` is a name of the group `toolhand.camera`, `usual` where nobody sets it: "topics", or a
-    camera of another package, which may ask for the arguments of `topics`. Whatever takes them, the pictures have no
+    camera of another package, which may ask for the arguments of `topics`. Whatever takes them, the images have no
     depth where they show the robot, as far as /tf has its links.
 
     Raises:
@@ -64,7 +64,7 @@ def declare_cameras(
             base_frame=base_frame,
             lost=lost,
         )
-        # The camera node's pictures are without the robot already.
+        # The camera node's images are without the robot already.
         found[camera] = made if spec == _ELSEWHERE else SelfFilteredCamera(made, shape, where)
     return found
 
@@ -88,7 +88,7 @@ def topics(
         node: Has the parameters, and listens.
         camera: "scene" or "wrist".
         transforms: Poses of the frames.
-        deadline_s: Longest wait for a complete picture [s].
+        deadline_s: Longest wait for a complete image [s].
         base_frame: Frame of the robot's base.
         robot: Robot that carries the wrist camera; the default one where None.
         lost: See TopicCamera.
@@ -125,7 +125,7 @@ class _Every:
 
     Attributes:
         zed_names: Names of zed-ros2-wrapper 5.1 and later ("new"), or older ("old").
-        stamp_tolerance_s: How far image and depth of one picture may be apart while the arm stands still [s].
+        stamp_tolerance_s: How far image and depth of one image may be apart while the arm stands still [s].
     """
 
     zed_names: Annotated[str, one_of(tuple(ZED))] = "new"
@@ -138,7 +138,7 @@ class _Topics:
 
     Attributes:
         driver: Whose names its topics have.
-        image_topic: Topic of its pictures; empty: the driver's.
+        image_topic: Topic of its images; empty: the driver's.
         camera_info_topic: Topic of their calibration; empty: the driver's.
         depth_topic: Topic of their depth; empty: the driver's.
         image_is: raw, with the lens's distortion, or rectified; empty: as its topic's name says.

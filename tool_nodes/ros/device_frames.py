@@ -12,8 +12,8 @@ from tf2_ros import Buffer
 from toolhand.tool_nodes.camera_checks import BadMessage, require_metres, require_pinhole, require_usable
 from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
 from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.ros.image_checks import pose_of
 from toolhand.tool_nodes.ros.messages import RosFrame, time_message
-from toolhand.tool_nodes.ros.picture_checks import pose_of
 from toolhand.tool_nodes.types import FloatArray
 
 
@@ -33,17 +33,17 @@ class DeviceFrames:
     def frame(
         self, rgb: NDArray[np.uint8], depth: NDArray[np.float32], K: FloatArray, stamp_ns: int, end: float
     ) -> RosFrame:
-        """The frame of one picture.
+        """The frame of one image.
 
         Args:
-            rgb: The rectified picture (H, W, 3).
-            depth: Distance along its optical axis (H, W) [m], registered to the picture; NaN where unknown.
-            K: (3, 3) intrinsics of pictures of that size [px].
-            stamp_ns: Time of the picture [ns].
+            rgb: The rectified image (H, W, 3).
+            depth: Distance along its optical axis (H, W) [m], registered to the image; NaN where unknown.
+            K: (3, 3) intrinsics of images of that size [px].
+            stamp_ns: Time of the image [ns].
             end: When to stop waiting for its pose, on the monotonic clock [s].
 
         Raises:
-            ToolError: UNAVAILABLE where no camera can be so, the picture is black or its pose is unknown; NO_DEPTH.
+            ToolError: UNAVAILABLE where no camera can be so, the image is black or its pose is unknown; NO_DEPTH.
         """
         frame_id = OPTICAL_FRAMES[self._camera]
         try:

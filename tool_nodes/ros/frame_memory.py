@@ -1,4 +1,4 @@
-"""One object per picture: what arrives again in another message is the frame that is already known."""
+"""One object per image: what arrives again in another message is the frame that is already known."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Distortion of lenses: pictures that are raw become what a pinhole camera would have taken.
+"""Distortion of lenses: images that are raw become what a pinhole camera would have taken.
 
 The models are those of ROS's CameraInfo. (x, y) is a ray's point on the plane z = 1 of the camera, (x', y') where the
-lens puts it; fx x' + cx and fy y' + cy are its pixel in the raw picture.
+lens puts it; fx x' + cx and fy y' + cy are its pixel in the raw image.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ COEFFICIENTS = {"plumb_bob": (4, 5), "rational_polynomial": (8,), "equidistant":
 """Distortion models by their names in CameraInfo, and how many numbers each may have."""
 
 _WIDEST_RAD = np.radians(85.0)
-"""Largest angle from the optical axis that a pinhole picture can show of a lens [rad]."""
+"""Largest angle from the optical axis that a pinhole image can show of a lens [rad]."""
 _STEPS = 4000
-"""Rays between the axis and that angle that are looked at; beyond it a pinhole picture would be 11 times as
+"""Rays between the axis and that angle that are looked at; beyond it a pinhole image would be 11 times as
 far from its middle as at 45 degrees."""
 
 
 @dataclass(frozen=True)
 class Lens:
-    """How the raw pictures of one camera are distorted, and the pinhole camera that they are turned into.
+    """How the raw images of one camera are distorted, and the pinhole camera that they are turned into.
 
     Attributes:
         model: A name of `COEFFICIENTS`.
         d: Its numbers: k1, k2, p1, p2 and k3, or k3, k4, k5 and k6; of equidistant k1, k2, k3, k4.
-        raw: fx, fy, cx, cy of the raw picture [px].
-        pinhole: The same of the picture without distortion, which has the same axes.
-        size: Size of both pictures (width, height) [px].
+        raw: fx, fy, cx, cy of the raw image [px].
+        pinhole: The same of the image without distortion, which has the same axes.
+        size: Size of both images (width, height) [px].
     """
 
     model: str
@@ -73,7 +73,7 @@ class Lens:
 
     @cached_property
     def _reach(self) -> tuple[float, float, bool]:
-        """The furthest ray and its place in the raw picture up to which the one grows with the other, and whether the
+        """The furthest ray and its place in the raw image up to which the one grows with the other, and whether the
         polynomial turns back there; beyond it a raw pixel belongs to a ray further in."""
         r = np.tan(np.linspace(0.0, _WIDEST_RAD, _STEPS))
         bent = r * self._factor(r * r)
@@ -84,7 +84,7 @@ class Lens:
 
     @property
     def makes_sense(self) -> bool:
-        """False where the polynomial turns back before the nearest edge of the raw picture."""
+        """False where the polynomial turns back before the nearest edge of the raw image."""
         fx, fy, cx, cy = self.raw
         width, height = self.size
         edge = min(cx / fx, (width - 1 - cx) / fx, cy / fy, (height - 1 - cy) / fy)
@@ -93,7 +93,7 @@ class Lens:
 
     @cached_property
     def _places(self) -> tuple[FloatArray, FloatArray]:
-        """Columns and rows (H, W) of the raw picture that each pixel shows; NaN where the raw picture ends."""
+        """Columns and rows (H, W) of the raw image that each pixel shows; NaN where the raw image ends."""
         width, height = self.size
         fx, fy, cx, cy = self.pinhole
         x, y = np.meshgrid((np.arange(width) - cx) / fx, (np.arange(height) - cy) / fy)
@@ -122,7 +122,7 @@ class Lens:
         return csr_array(entries, shape=(width * height, width * height))
 
     def colours(self, rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The picture (H, W, 3) without distortion: between pixels the mean of those around; black where it ends."""
+        """The image (H, W, 3) without distortion: between pixels the mean of those around; black where it ends."""
         blended = self._blend @ rgb.reshape(-1, 3).astype(np.float32)
         return np.rint(blended).astype(np.uint8).reshape(rgb.shape)
 
@@ -134,7 +134,7 @@ class Lens:
 
     def nearest(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Depth (H, W) without distortion, each the value of the nearest raw pixel, because a mean of depths on two
-        sides of an edge is the depth of nothing; NaN where the raw picture ends."""
+        sides of an edge is the depth of nothing; NaN where the raw image ends."""
         return np.where(self._nearest >= 0, values.ravel()[self._nearest], np.float32(np.nan))
 
 

@@ -73,16 +73,16 @@ def header_of(frame: Frame) -> Header:
     return Header(stamp=time_message(round(frame.stamp * _NANO)), frame_id=OPTICAL_FRAMES[frame.camera])
 
 
-# -- pictures --------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------
 
 
 def rgb_to_image(rgb: NDArray[np.uint8], header: Header) -> Image:
-    """An rgb8 image of a picture (H, W, 3)."""
+    """An rgb8 image of an image (H, W, 3)."""
     return _image(rgb, "rgb8", 3, header)
 
 
 def image_to_rgb(image: Image) -> NDArray[np.uint8]:
-    """The picture (H, W, 3) of an rgb8, bgr8, rgba8 or bgra8 image. Raises BadMessage."""
+    """The image (H, W, 3) of an rgb8, bgr8, rgba8 or bgra8 image. Raises BadMessage."""
     if image.encoding not in _COLOUR_CHANNELS:
         raise BadMessage(f"The image has encoding {image.encoding!r}, but must have {_either(_COLOUR_CHANNELS)}.")
     channels = 3 + image.encoding.endswith("a8")
@@ -180,7 +180,7 @@ def _either(names: Mapping[str, object]) -> str:
 
 
 def intrinsics_to_info(K: FloatArray, size: tuple[int, int], header: Header) -> CameraInfo:
-    """The calibration of a pinhole camera without distortion, K (3, 3) [px], for pictures of (width, height)."""
+    """The calibration of a pinhole camera without distortion, K (3, 3) [px], for images of (width, height)."""
     k = [float(value) for value in np.asarray(K, float).reshape(9)]
     p = [*k[:3], 0.0, *k[3:6], 0.0, *k[6:], 0.0]
     return CameraInfo(
@@ -196,7 +196,7 @@ def intrinsics_to_info(K: FloatArray, size: tuple[int, int], header: Header) -> 
 
 
 def info_to_intrinsics(info: CameraInfo, size: tuple[int, int]) -> FloatArray:
-    """K (3, 3) [px] of a calibration without distortion for pictures of (width, height). Raises BadMessage."""
+    """K (3, 3) [px] of a calibration without distortion for images of (width, height). Raises BadMessage."""
     return read_calibration(info, size, Rectified())[0]
 
 
@@ -233,7 +233,7 @@ def rigid(position: tuple[float, ...], quat_wxyz: tuple[float, ...]) -> FloatArr
 
 
 def cloud_to_message(cloud: NDArray[np.float32], size: tuple[int, int], header: Header) -> PointCloud2:
-    """An organised cloud of points (H*W, 3) [m] for pictures of (width, height); any other cloud becomes one row."""
+    """An organised cloud of points (H*W, 3) [m] for images of (width, height); any other cloud becomes one row."""
     width, height = size if size[0] * size[1] == len(cloud) else (len(cloud), 1)
     return PointCloud2(
         header=header,
@@ -303,11 +303,11 @@ def message_to_cloud(message: PointCloud2) -> NDArray[np.float32]:
 
 def put_frame(message: Any, frame: Frame) -> None:
     """Fill the fields `image`, `depth`, `camera_info` and `camera_pose` that requests and answers share."""
-    put_picture(message, frame)
+    put_image(message, frame)
     message.depth = depth_to_image(frame.depth, header_of(frame))
 
 
-def put_picture(message: Any, frame: Frame) -> None:
+def put_image(message: Any, frame: Frame) -> None:
     """As `put_frame`, without depth."""
     header = header_of(frame)
     message.image = rgb_to_image(frame.rgb, header)
@@ -325,7 +325,7 @@ def take_frame(message: Any, camera: str | None = None) -> RosFrame:
         camera: See `make_frame`.
 
     Raises:
-        BadMessage: The first thing that is wrong or does not fit together.
+        BadMessage: The first object that is wrong or does not fit together.
     """
     if not message.camera_pose.header.frame_id:
         raise BadMessage("The camera_pose is missing: its frame_id is empty.")
@@ -351,11 +351,11 @@ def make_frame(
         T_base_camera: Pose (4, 4) of the optical frame.
         tolerance_ns: How far the stamps of image and depth may be apart [ns].
         rectified: Which of the two are rectified. While that is not known, a calibration with distortion is refused:
-            points in a request are pixels of the picture that was sent.
+            points in a request are pixels of the image that was sent.
         camera: "scene" or "wrist"; where None, what the name of the optical frame means, if anything, else "scene".
 
     Raises:
-        BadMessage: The first thing that is wrong or does not fit together.
+        BadMessage: The first object that is wrong or does not fit together.
     """
     rgb = image_to_rgb(image)
     size = image.width, image.height

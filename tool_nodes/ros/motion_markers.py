@@ -2,8 +2,8 @@
 
 Latched on /toolhand/markers from the moment that a grasp or a placement is planned until it has ended; a plan that is
 only made stays until the next. Everything is in the base frame, and each namespace can be switched off in a viewer:
-`obstacles` (boxes), `obstacle_points`, `target` (points of the thing), `gripper` (the hand at the grasp or the
-release), `path` (the point between the fingertips) and `place` (the area that the thing will stand on).
+`obstacles` (boxes), `obstacle_points`, `target` (points of the object), `gripper` (the hand at the grasp or the
+release), `path` (the point between the fingertips) and `place` (the area that the object will stand on).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOPIC = "toolhand/markers"
 QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 MOST_POINTS = 500
-"""Points of the thing, and of obstacles that no box was fitted to, each [-]: they show its outline in 20 kB."""
+"""Points of the object, and of obstacles that no box was fitted to, each [-]: they show its outline in 20 kB."""
 _PATH_STEP = 8
 """Samples of a leg between two points of the path [-]: legs have 100 a second."""
 _LINE_M, _POINT_M = 0.006, 0.004
@@ -42,7 +42,8 @@ _PLACE_M = 0.004
 """Height of the area of a place as it is drawn [m]; chosen to look at."""
 
 ORANGE, GREEN, YELLOW = (1.0, 0.55, 0.0), (0.15, 0.85, 0.45), (1.0, 0.78, 0.0)
-"""Colours of obstacles, the thing and the gripper: red, green and blue in [0, 1], chosen to differ in lightness too."""
+"""Colours of obstacles, the object and the gripper: red, green and blue in [0, 1], chosen to differ in lightness
+too."""
 MAGENTA, BLUE = (1.0, 0.24, 0.78), (0.16, 0.55, 1.0)
 """Colours of the path and the place, likewise."""
 FINGERS = ((0, 1), (0, 2), (1, 3), (2, 4))

@@ -30,8 +30,8 @@ MAX_POINTS = 20_000
 MAX_JOINTS = 32
 """Joints of a leg that is shown; the arms here have 6 or 7."""
 
-MAX_PICTURE_PX = 4096 * 4096
-"""Pixels of a picture that is shown; four times those of a 4K screen."""
+MAX_IMAGE_PX = 4096 * 4096
+"""Pixels of an image that is shown; four times those of a 4K screen."""
 
 _SAME = 1e-6
 """Two poses of which one was a quaternion on the way differ by no more [m, -]: far more than rounding."""
@@ -59,9 +59,9 @@ def request_message(request: MotionRequest, plan_id: str, deadline_s: float, hea
         end_matrix=np.asarray(request.T_end, np.float64).ravel().tolist(),
         deadline=deadline_s,
     )
-    if request.picture is not None:
+    if request.image is not None:
         seen = Header(stamp=time_message(round(request.stamp * 1e9)), frame_id=header.frame_id)
-        message.image, message.camera = rgb_to_image(request.picture, seen), request.camera
+        message.image, message.camera = rgb_to_image(request.image, seen), request.camera
     return message
 
 
@@ -84,8 +84,8 @@ def request_of(message: Any) -> MotionRequest:
     """
     if len(message.legs) > MAX_STEPS:
         raise BadMessage(f"the request has {len(message.legs)} steps, and at most {MAX_STEPS} are shown")
-    if message.image.height * message.image.width > MAX_PICTURE_PX:
-        raise BadMessage(f"its picture has more than {MAX_PICTURE_PX} pixels")
+    if message.image.height * message.image.width > MAX_IMAGE_PX:
+        raise BadMessage(f"its picture has more than {MAX_IMAGE_PX} pixels")
     T_end = _numbers(message.end_matrix, "end_matrix").reshape(4, 4)
     request = MotionRequest(
         what=message.what,
@@ -95,7 +95,7 @@ def request_of(message: Any) -> MotionRequest:
         duration_s=message.duration,
         hash=message.hash,
         request_id=message.request_id,
-        picture=image_to_rgb(message.image) if len(message.image.data) else None,
+        image=image_to_rgb(message.image) if len(message.image.data) else None,
         camera=message.camera,
         stamp=nanoseconds(message.image.header.stamp) / 1e9,
     )

@@ -46,8 +46,8 @@ ROUNDING = 1e-9
 """Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
 
 REST = 1e-4
-"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time laws of MoveIt end with some
-1e-6."""
+"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time parameterizations of MoveIt end
+with some 1e-6."""
 
 SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
 """Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which

@@ -16,9 +16,9 @@ from toolhand.tool_nodes.camera_checks import BadMessage, known_depth, require_u
 from toolhand.tool_nodes.camera_names import CameraTopics
 from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.ros.calibration import rectified_by_name
+from toolhand.tool_nodes.ros.image_checks import pose_of, require_registered
 from toolhand.tool_nodes.ros.messages import RosFrame, depth_to_image, make_frame, nanoseconds, rgb_to_image
-from toolhand.tool_nodes.ros.picture_checks import pose_of, require_registered
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 
 TF, TF_STATIC = "/tf", "/tf_static"
 """Topics of the transforms."""
@@ -48,17 +48,17 @@ def frames_of(
     base_frame: str,
     left_out: Callable[[str], None],
 ) -> Iterator[RosFrame]:
-    """The pictures of a camera that have depth, in the order of their stamps.
+    """The images of a camera that have depth, in the order of their stamps.
 
     Args:
         messages: (topic, message) of the camera's topics, as they are or compressed, and of the transforms.
         names: Names of the topics.
         camera: "scene" or "wrist".
         base_frame: Frame of the robot's base.
-        left_out: Told why a picture cannot be used, in one sentence; the others are given all the same.
+        left_out: Told why an image cannot be used, in one sentence; the others are given all the same.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where several pictures of one topic have the same stamp.
+        ToolError: INVALID_ARGUMENT where several images of one topic have the same stamp.
     """
     transforms = Buffer(cache_time=_DAYS)
     kept: dict[str, dict[int, Any]] = {"image": {}, "depth": {}, "camera_info": {}}
@@ -113,11 +113,11 @@ def decompressed(message: Image | CompressedImage) -> Image:
     if deep and data[_DEPTH_HEADER.size : _DEPTH_HEADER.size + 4] != b"\x89PNG":
         raise BadMessage(f"The depth image is packed as {message.format[:60]!r}, but must be a PNG.")
     try:
-        with opened(data[_DEPTH_HEADER.size :] if deep else data) as picture:
-            if picture.mode != "I;16":
-                return rgb_to_image(np.array(picture.convert("RGB")), message.header)
-            raw = np.array(picture)
-    except PictureFileError as error:
+        with opened(data[_DEPTH_HEADER.size :] if deep else data) as image:
+            if image.mode != "I;16":
+                return rgb_to_image(np.array(image.convert("RGB")), message.header)
+            raw = np.array(image)
+    except ImageFileError as error:
         raise BadMessage(f"A compressed picture cannot be read: {error}.") from error
     if deep and encoding == "32FC1":
         _, a, b = _DEPTH_HEADER.unpack_from(data)

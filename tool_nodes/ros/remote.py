@@ -134,7 +134,7 @@ class RemoteBoundingBoxTools(BoundingBoxTools):
 
     def box(self, point_cloud: NDArray[np.float32], mask: BoolArray, focal_length_px: float) -> ToolResult:
         """See `BoundingBoxTools`."""
-        # The tool is given no picture, so the header can name neither camera nor capture.
+        # The tool is given no image, so the header can name neither camera nor capture.
         request = ComputeBoundingBox.Request(
             point_cloud=cloud_to_message(point_cloud, mask.shape[::-1], Header()),
             mask=mask_to_image(mask, Header()),
@@ -162,7 +162,7 @@ def _box_result(response: Any) -> ToolResult:
 
 
 _HELD_WITHIN_S = 1.0
-"""How long the question what is held waits for a motion node [s]: every picture asks it, and a graph may have none."""
+"""How long the question what is held waits for a motion node [s]: every image asks it, and a graph may have none."""
 
 
 class RemoteManipulator:
@@ -270,7 +270,7 @@ def _skill_outcome(response: Any) -> SkillOutcome:
 
 
 def _in_base(frame: Frame) -> Header:
-    """The base frame, at the time of the picture that a motion was chosen in."""
+    """The base frame, at the time of the image that a motion was chosen in."""
     return Header(stamp=header_of(frame).stamp, frame_id=BASE_FRAME)
 
 

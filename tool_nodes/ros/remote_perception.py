@@ -15,8 +15,8 @@ from vision_msgs.msg import Point2D
 from toolhand.tool_nodes.perception.prompts import ALL_PROMPTS
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.ros.calling import Deadlines, Service
+from toolhand.tool_nodes.ros.images import put_image
 from toolhand.tool_nodes.ros.messages import box_to_message, image_to_depth, image_to_mask, message_to_box, rgb_to_image
-from toolhand.tool_nodes.ros.pictures import put_picture
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import (
     BoxPrompt,
@@ -48,7 +48,7 @@ class RemotePointer(_Remote):
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer; the points are rounded to three decimals."""
         request = DetectPoints.Request(object_name=text)
-        put_picture(request, image)
+        put_image(request, image)
         response = self._detect_points(request)
         return Answer([(point.x, point.y) for point in response.points], response.status.backend)
 
@@ -62,7 +62,7 @@ class RemoteDetector(_Remote):
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector."""
         request = DetectBoxes.Request(text=text)
-        put_picture(request, image)
+        put_image(request, image)
         response = self._detect_boxes(request)
         pairs = zip(response.detections.detections, response.points, strict=True)
         return Answer([_detection(found, point) for found, point in pairs], response.status.backend)
@@ -79,7 +79,7 @@ class RemoteSegmenter(_Remote):
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
         request = _request(prompt)
-        put_picture(request, image)
+        put_image(request, image)
         answer: Answer[list[Segmentation]] = self._segment(request, _segmentations)
         return answer
 
@@ -93,7 +93,7 @@ class RemoteDepthEstimator(_Remote):
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         request = EstimateDepth.Request(data_only=True)
-        put_picture(request, image)
+        put_image(request, image)
         answer: Answer[tuple[NDArray[np.float32], float]] = self._estimate_depth(request, _depth)
         return answer
 

@@ -1,6 +1,6 @@
-"""Where the robot is in a picture, for `SelfFilteredCamera`.
+"""Where the robot is in an image, for `SelfFilteredCamera`.
 
-Its joints come from /tf at the picture's stamp, what it holds from the motion node.
+Its joints come from /tf at the image's stamp, what it holds from the motion node.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ HELD_TOPIC = "toolhand/held"
 """What the motion node knows to be held, latched: a cube in the robot's tip frame, or the order to delete it."""
 _LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 _LATE_S = 0.2
-"""Longest wait for the transforms of a picture's time [s]: drivers publish them at 10 Hz and faster."""
+"""Longest wait for the transforms of an image's time [s]: drivers publish them at 10 Hz and faster."""
 _STALE_S = 0.5
-"""Transforms that are further from a picture's time say nothing about it [s]: the arm moves at 1 m/s."""
+"""Transforms that are further from an image's time say nothing about it [s]: the arm moves at 1 m/s."""
 
 
 class HeldPublisher:
@@ -59,7 +59,7 @@ class HeldPublisher:
 
 
 class RobotOnTf:
-    """Where the robot was when a picture was taken.
+    """Where the robot was when an image was taken.
 
     Args:
         node: Listens.
@@ -92,7 +92,7 @@ class RobotOnTf:
         return RobotPose(q, opening, self._held)
 
     def _time_of(self, frame: Frame) -> Time | None:
-        """When transforms are asked for: the picture's time, or the newest near it; None where there is none."""
+        """When transforms are asked for: the image's time, or the newest near it; None where there is none."""
         joint = self._joints[self._robot.arm_joints[-1]]
         stamp = Time.from_msg(header_of(frame).stamp)
         if not self._transforms.can_transform(joint.parent, joint.child, Time()):

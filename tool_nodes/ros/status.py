@@ -23,7 +23,7 @@ def success(text: str, backend: str = "") -> ToolStatus:
 
 
 def visualization(result: ToolResult, header: Header) -> Image:
-    """The picture of a result; empty where it has none."""
+    """The image of a result; empty where it has none."""
     return Image() if result.image is None else rgb_to_image(result.image, header)
 
 

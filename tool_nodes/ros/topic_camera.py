@@ -27,20 +27,20 @@ from toolhand.tool_nodes.ros.arm_trace import ArmTrace
 from toolhand.tool_nodes.ros.calibration import rectified_by_name
 from toolhand.tool_nodes.ros.calling import require_positive
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
+from toolhand.tool_nodes.ros.image_checks import pose_of, require_registered
+from toolhand.tool_nodes.ros.image_matching import ImageMatching, MatchedMessages
 from toolhand.tool_nodes.ros.messages import BASE_FRAME, RosFrame, make_frame, nanoseconds
-from toolhand.tool_nodes.ros.picture_checks import pose_of, require_registered
-from toolhand.tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from toolhand.tool_nodes.types import FloatArray
 
 STAMP_TOLERANCE_S = 0.05
-"""Image and depth of one picture may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which
+"""Image and depth of one image may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which
 is what kinova_vision's two streams need."""
 
 SILENT_DEADLINES = 3
 """Requests in a row that hear nothing of a running driver before the subscriptions are taken for lost."""
 
 LINGER_S = 3.0
-"""How long it goes on listening after a picture [s]: a conversation asks for image, depth and cloud one after the
+"""How long it goes on listening after an image [s]: a conversation asks for image, depth and cloud one after the
 other."""
 
 _REOPEN_S = 1.0
@@ -51,17 +51,17 @@ _OPENED = (("camera_info", CameraInfo), ("depth", Image), ("image", Image))
 
 
 class TopicCamera:
-    """The Camera port over topics. It listens while pictures are wanted and `LINGER_S` longer, so that nothing renders
-    for nobody; not longer where time stands still, because its stepper wants no more pictures.
+    """The Camera port over topics. It listens while images are wanted and `LINGER_S` longer, so that nothing renders
+    for nobody; not longer where time stands still, because its stepper wants no more images.
 
     `capture` blocks: call it from a thread of your own, or in a callback of a MultiThreadedExecutor whose other threads
     are free for the messages.
 
     Args:
         node: Listens.
-        topics: Where the pictures are.
+        topics: Where the images are.
         transforms: Filled by a `tf2_ros.TransformListener`: the camera's pose.
-        deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
+        deadline_s: Wall-clock seconds within which an image must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
         robot: Robot with the wrist camera; the default robot where None.
@@ -104,7 +104,7 @@ class TopicCamera:
         self._frames = FrameMemory()
         self._subscriptions: list[Subscription] = []
         self._profiles: list[QoSProfile] = []
-        self._matching: PictureMatching | None = None
+        self._matching: ImageMatching | None = None
         self._latched: CameraInfo | None = None
         self._arm = ArmTrace(node, self._on_arm, robot=robot)
         # Wall-clock time, because the robot's own may stand still.
@@ -113,21 +113,21 @@ class TopicCamera:
         self._leaving.cancel()
 
     def capture(self) -> RosFrame:
-        """A picture that is not older than this call; the same picture gives the same frame.
+        """An image that is not older than this call; the same image gives the same frame.
 
         Raises:
-            ToolError: UNAVAILABLE where no usable picture comes, the camera's pose is unknown, or the picture is black
+            ToolError: UNAVAILABLE where no usable image comes, the camera's pose is unknown, or the image is black
                 or cannot be read; NO_DEPTH where no pixel has depth.
         """
         with self._one_at_a_time:
             end = time.monotonic() + self._deadline_s
-            picture = self._listen(end)
-            stamp = Time.from_msg(picture.image.header.stamp)
-            T_base_camera = self._pose(picture.image.header.frame_id, stamp, end)
-            return self._frames.known(self._checked(picture, T_base_camera, end))
+            image = self._listen(end)
+            stamp = Time.from_msg(image.image.header.stamp)
+            T_base_camera = self._pose(image.image.header.frame_id, stamp, end)
+            return self._frames.known(self._checked(image, T_base_camera, end))
 
     def close(self) -> None:
-        """Listen no more, until the next picture is wanted."""
+        """Listen no more, until the next image is wanted."""
         with self._one_at_a_time:
             self._leaving.cancel()
             self._close()
@@ -140,7 +140,7 @@ class TopicCamera:
         profiles = [self._profile(kind) for kind, _ in _OPENED]
         if profiles != self._profiles:  # another driver publishes now
             self._close()
-        self._matching = matching = PictureMatching(
+        self._matching = matching = ImageMatching(
             lambda: int(clock.now().nanoseconds), self._tolerance_ns, self._arm.turned, self._latched
         )
         try:
@@ -151,9 +151,9 @@ class TopicCamera:
                     self._close()
             if not self._subscriptions:
                 self._open(profiles)
-            picture = matching.wait(end)
+            image = matching.wait(end)
             self._silent_deadlines = 0
-            stays = int(clock.now().nanoseconds) > nanoseconds(picture.image.header.stamp)
+            stays = int(clock.now().nanoseconds) > nanoseconds(image.image.header.stamp)
         except TimeoutError:
             raise self._incomplete(matching) from None
         finally:
@@ -162,7 +162,7 @@ class TopicCamera:
                 self._leaving.reset()
             else:
                 self._close()
-        return picture
+        return image
 
     def _open(self, profiles: list[QoSProfile]) -> None:
         self._profiles = profiles
@@ -188,7 +188,7 @@ class TopicCamera:
         self._arm.close()
 
     def _leave(self) -> None:
-        """No picture was requested for a while."""
+        """No image was requested for a while."""
         if not self._one_at_a_time.acquire(blocking=False):
             return  # a request has come since
         try:
@@ -198,7 +198,7 @@ class TopicCamera:
             self._one_at_a_time.release()
 
     def _profile(self, kind: str) -> QoSProfile:
-        """What the publishers offer: best effort matches them all, but loses big pictures where buffers are small."""
+        """What the publishers offer: best effort matches them all, but loses big images where buffers are small."""
         offered = [info.qos_profile for info in self._publishers(kind)]
         reliable = offered and all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
         latched = offered and all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
@@ -226,8 +226,8 @@ class TopicCamera:
         if matching is not None:
             matching.look_again()
 
-    def _incomplete(self, matching: PictureMatching) -> ToolError:
-        """Why there was no picture in time."""
+    def _incomplete(self, matching: ImageMatching) -> ToolError:
+        """Why there was no image in time."""
         waited = f"within {self._deadline_s:g} s"
         silent = matching.silent()
         absent = [kind for kind in silent if not self._publishers(kind)]
@@ -254,11 +254,11 @@ class TopicCamera:
     # -- the frame -------------------------------------------------------------------------------
 
     def _pose(self, frame_id: str, stamp: Time, end: float) -> FloatArray:
-        """T_base_camera (4, 4) at the time of the picture."""
+        """T_base_camera (4, 4) at the time of the image."""
         return self._readable(lambda: pose_of(self._transforms, self._base_frame, frame_id, stamp, end))
 
-    def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray, end: float) -> RosFrame:
-        image, depth, info = picture.image, picture.depth, picture.camera_info
+    def _checked(self, shown: MatchedMessages, T_base_camera: FloatArray, end: float) -> RosFrame:
+        image, depth, info = shown.image, shown.depth, shown.camera_info
         self._readable(lambda: require_registered(self._transforms, image.header, depth.header, end))
         options = self._tolerance_ns, self._rectified, self._camera
         frame: RosFrame = self._readable(lambda: make_frame(image, depth, info, T_base_camera, *options))

@@ -147,7 +147,7 @@ class CodeExecutor:
             code: Statements, or for "eval" one expression.
             mode: "exec" or "eval".
             variables: By name. Only those whose names occur in the code are handed in: numbers, texts, numeric arrays,
-                and lists, tuples and dicts of these; pictures, which the program has as Pillow's (`.size` is width and
+                and lists, tuples and dicts of these; images, which the program has as Pillow's (`.size` is width and
                 height, `.crop(box)`, `np.asarray`) and may index like arrays.
             timeout_s: Longest run [s], > 0; the limit where it is longer or None.
 
@@ -164,8 +164,8 @@ class CodeExecutor:
             raise invalid(f"The timeout must be greater than 0 s, got {timeout_s:g}.")
         wall_s = min(limits.wall_s, timeout_s or limits.wall_s)
         sent, left_out = _named_in(code, variables or {})
-        pictures = [name for name in sent if isinstance((variables or {})[name], SessionImage)]
-        request = {"code": code, "mode": mode, "variables": sent, "pictures": pictures, "limits": asdict(limits)}
+        images = [name for name in sent if isinstance((variables or {})[name], SessionImage)]
+        request = {"code": code, "mode": mode, "variables": sent, "images": images, "limits": asdict(limits)}
         try:
             message = wire.pack(request, limits.variables)
         except wire.CannotSend as error:

@@ -99,7 +99,7 @@ def pack(value: Any, max_bytes: int) -> list[memoryview]:
     """A message in pieces that are sent one after the other; arrays are not copied.
 
     Args:
-        value: None, bool, int, float, complex, str, numeric array, or lists, tuples and dicts of these. A picture of
+        value: None, bool, int, float, complex, str, numeric array, or lists, tuples and dicts of these. An image of
             Pillow's arrives as its array.
         max_bytes: Most bytes that its arrays may take.
 

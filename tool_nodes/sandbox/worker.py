@@ -83,7 +83,7 @@ def serve(connection: int, request_file: int) -> None:
     printed = _Printed(limits["output"]), _Printed(limits["output"])
     sys.stdout, sys.stderr = printed
     namespace = {"__name__": "__main__", "__builtins__": _builtins(), **request["variables"]}
-    namespace |= {name: Image.fromarray(namespace[name]) for name in request["pictures"]}
+    namespace |= {name: Image.fromarray(namespace[name]) for name in request["images"]}
     namespace |= {"math": math, "np": np, "numpy": np}
     too_large = wire.pack({"kind": "memory"}, 0)
     lockdown.lock(limits["cpu_s"], limits["memory"], OUTPUT)
@@ -214,17 +214,17 @@ def _shown(value: Any) -> str:
 
 
 def prepare() -> None:
-    """What numpy would load or ask for at its first use, which the lock would refuse, and how pictures behave."""
+    """What numpy would load or ask for at its first use, which the lock would refuse, and how images behave."""
     generator = random.Random(0)
     # An unseeded generator of numpy takes its seed from here; the same program gives the same answer.
     np.random.bit_generator.randbits = generator.getrandbits  # type: ignore[attr-defined]
     np.random.seed(0)  # noqa: NPY002 - programs use it
     matrix = np.eye(64)
     np.linalg.svd(matrix @ np.linalg.solve(matrix, matrix))
-    # Pictures are Pillow's, as in the paper, and besides they can be read like the arrays that they hold.
+    # Images are Pillow's, as in the paper, and besides they can be read like the arrays that they hold.
     like_an_array = {
-        "__getitem__": lambda picture, index: np.asarray(picture)[index],
-        "shape": property(lambda picture: np.asarray(picture).shape),
+        "__getitem__": lambda image, index: np.asarray(image)[index],
+        "shape": property(lambda image: np.asarray(image).shape),
     }
     for name, member in like_an_array.items():
         setattr(Image.Image, name, member)

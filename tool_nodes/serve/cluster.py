@@ -50,7 +50,7 @@ _POLL_S = 0.2
 """How often it is asked whether something is ready [s]."""
 
 
-class Keeper:
+class ServiceSupervisor:
     """Starts a service, watches it and takes it down.
 
     Args:
@@ -234,7 +234,7 @@ def _require_free(port: int) -> None:
             raise invalid(f"The port {port} is in use.", "Name another one as port of cluster, or none.") from error
 
 
-def until_signal(keeper: Keeper) -> None:
+def until_signal(keeper: ServiceSupervisor) -> None:
     """Keep a service until Ctrl-C or SIGTERM, which end as KeyboardInterrupt."""
 
     def interrupt(number: int, frame: Any) -> None:

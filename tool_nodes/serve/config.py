@@ -94,7 +94,7 @@ class Local:
     Attributes:
         cpus: Processors that the cluster lends out; None takes all of the machine.
         gpus: Likewise; None is what Ray finds.
-        store_gb: Shared memory for pictures [GB].
+        store_gb: Shared memory for images [GB].
         port: Port of the cluster's head on this machine; 0 takes a free one.
     """
 

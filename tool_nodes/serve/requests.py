@@ -1,4 +1,4 @@
-"""What travels between a port and the process that serves it: requests with pictures by reference, and their answers.
+"""What travels between a port and the process that serves it: requests with images by reference, and their answers.
 
 An array of 100 kB and more is put into the cluster's shared memory once, known there by what it holds, and freed when
 no part of this process has it any more. Only its reference travels; readers share its memory, which is read-only.
@@ -30,7 +30,7 @@ class ByReference:
 
 
 @dataclass(frozen=True)
-class SentPicture:
+class SentImage:
     """A `SessionImage` on its way.
 
     Attributes:
@@ -107,11 +107,11 @@ class SharedArrays:
                     del self._kept[key]
 
     def pack(self, argument: Any) -> Any:
-        """An argument of a port as it travels: pictures and arrays by reference, all else as it is."""
+        """An argument of a port as it travels: images and arrays by reference, all else as it is."""
         if isinstance(argument, SessionImage):
             frame = None if argument.frame is None else self._frame(argument.frame)
             alike = argument.frame is not None and argument.rgb is argument.frame.rgb
-            return SentPicture(None if alike else self._array(argument.rgb, argument), frame, argument.window)
+            return SentImage(None if alike else self._array(argument.rgb, argument), frame, argument.window)
         if isinstance(argument, np.ndarray):
             return self._array(argument, argument)
         return argument
@@ -140,7 +140,7 @@ def references(requests: Sequence[PortRequest]) -> list[Any]:
     found: dict[Any, None] = {}
     for request in requests:
         for argument in request.arguments:
-            parts = (argument.rgb, argument.frame) if isinstance(argument, SentPicture) else (argument,)
+            parts = (argument.rgb, argument.frame) if isinstance(argument, SentImage) else (argument,)
             found.update({part.ref: None for part in parts if isinstance(part, ByReference)})
     return list(found)
 
@@ -151,14 +151,14 @@ def unpack(request: PortRequest, values: dict[Any, Any], writable: bool = False)
     Args:
         request: The request as it arrived.
         values: Behind the references.
-        writable: Copy the pixels: for a backend that writes into the picture that it is given.
+        writable: Copy the pixels: for a backend that writes into the image that it is given.
     """
 
     def value(part: Any) -> Any:
         return values[part.ref] if isinstance(part, ByReference) else part
 
     def argument(part: Any) -> Any:
-        if not isinstance(part, SentPicture):
+        if not isinstance(part, SentImage):
             return value(part)
         frame = value(part.frame)
         rgb = frame.rgb if part.rgb is None else value(part.rgb)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolhand.tool_nodes import registry
-from toolhand.tool_nodes.perception.prompts import BY_PICTURE
+from toolhand.tool_nodes.perception.prompts import BY_IMAGE
 from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
 from toolhand.tool_nodes.serve.config import ServedEntry
@@ -40,7 +40,7 @@ def make_backend(entry: ServedEntry) -> Any:
     made = [
         registry.make(entry.port, part, setting) for part in PortNames(**{entry.port: entry.backend}).parts(entry.port)
     ]
-    return made[0] if len(made) == 1 else BY_PICTURE[entry.port](*made)
+    return made[0] if len(made) == 1 else BY_IMAGE[entry.port](*made)
 
 
 class Runner:

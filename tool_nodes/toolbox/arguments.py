@@ -15,7 +15,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
@@ -27,7 +27,7 @@ _SHOWN_CHARACTERS = 240
 
 
 class Lookup(Protocol):
-    """Where kinds resolve references: the variables and pictures of one conversation."""
+    """Where kinds resolve references: the variables and images of one conversation."""
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -35,7 +35,7 @@ class Lookup(Protocol):
 
     @property
     def images(self) -> Sequence[SessionImage]:
-        """Pictures in the order of their indices."""
+        """Images in the order of their indices."""
 
 
 class Level(IntEnum):
@@ -104,18 +104,18 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     return lookup.variables[value[1:]]
 
 
-def picture_at(lookup: Lookup, index: int) -> SessionImage:
-    """The picture of an index that is within bounds. Raises InvalidValue where it is too old to be kept for use."""
-    picture = lookup.images[index]
-    if isinstance(picture, PackedPicture):
+def image_at(lookup: Lookup, index: int) -> SessionImage:
+    """The image of an index that is within bounds. Raises InvalidValue where it is too old to be kept for use."""
+    image = lookup.images[index]
+    if isinstance(image, PackedImage):
         last = len(lookup.images) - 1
-        oldest = next((i for i in range(index, last) if not isinstance(lookup.images[i], PackedPicture)), last)
+        oldest = next((i for i in range(index, last) if not isinstance(lookup.images[i], PackedImage)), last)
         raise InvalidValue(
             f"refers to image {index}, which is too old and was dropped: usable are 0 and {oldest} to {last}; "
             "look again with robot.capture_image",
             Level.INDEX,
         )
-    return picture
+    return image
 
 
 def reference_schema(what: str) -> dict[str, Any]:
@@ -210,14 +210,14 @@ class TextArgument:
 
 @dataclass(frozen=True)
 class ImageArgument:
-    """A picture, by its index in the conversation or by a variable that holds one."""
+    """An image, by its index in the conversation or by a variable that holds one."""
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the index or of a reference to a picture."""
+        """JSON schema of the index or of a reference to an image."""
         return {"anyOf": [{"type": "integer", "minimum": 0}, reference_schema("picture")]}
 
     def parse(self, value: Any, lookup: Lookup) -> SessionImage:
-        """The picture."""
+        """The image."""
         value = resolve(whole_number(value), lookup)
         if isinstance(value, SessionImage):
             return value
@@ -227,7 +227,7 @@ class ImageArgument:
             raise InvalidValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
         if not 0 <= value < len(lookup.images):
             raise InvalidValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
-        return picture_at(lookup, value)
+        return image_at(lookup, value)
 
 
 @dataclass(frozen=True)
@@ -251,10 +251,10 @@ class ArrayArgument:
         what: Name in messages, e.g. "segmentation mask (H, W)".
         shape: Required shape; None matches any length of an axis.
         boolean: True for masks.
-        mixed: Numbers, booleans and pictures are all accepted.
+        mixed: Numbers, booleans and images are all accepted.
         literal: Nested JSON lists are accepted.
         finite: NaN and infinities are refused.
-        newest: A point or place in the newest picture, whichever that is.
+        newest: A point or place in the newest image, whichever that is.
     """
 
     what: str
@@ -330,7 +330,7 @@ Points2D = Annotated[
     FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 ]
 _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)
-"""Normalized point of a picture: 0 and 1 are its edges [-]."""
+"""Normalized point of an image: 0 and 1 are its edges [-]."""
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
 FARTHEST_M = 100.0

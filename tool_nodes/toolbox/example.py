@@ -12,12 +12,12 @@ class Example:
     """A call that shows what a tool does: tests run it, and the page of tools shows its answer.
 
     Attributes:
-        arguments: Arguments in JSON. Picture 0 is the one of `picture`; `$variables` come from the calls before.
+        arguments: Arguments in JSON. Image 0 is the one of `image`; `$variables` come from the calls before.
         before: Tools whose own examples are called first, in this order.
-        picture: Picture 0: "table", the example scene as its camera sees it, or a drawing of
+        image: Image 0: "table", the example scene as its camera sees it, or a drawing of
             `toolhand.sim.tool_examples.DRAWN`.
     """
 
     arguments: Mapping[str, Any]
     before: tuple[str, ...] = ()
-    picture: str = "table"
+    image: str = "table"

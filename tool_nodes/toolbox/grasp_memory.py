@@ -33,7 +33,7 @@ class GraspMemory:
     pointed at. What tools give of both is noted here, and looked up by the one that executes a grasp.
 
     Attributes:
-        held: The thing that was grasped last and not put down since, as the picture before showed it; None where
+        held: The object that was grasped last and not put down since, as the image before showed it; None where
             nothing is held or it is not known what.
     """
 

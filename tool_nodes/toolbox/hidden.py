@@ -1,4 +1,4 @@
-"""What is not found where the arm hides a part of the picture: the error says so, whichever backend has looked."""
+"""What is not found where the arm hides a part of the image: the error says so, whichever backend has looked."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NOT_SEEN = frozenset(
         ErrorCode.PLACE_BLOCKED,
     }
 )
-"""Errors that the arm before a thing or a place may be the cause of."""
+"""Errors that the arm before an object or a place may be the cause of."""
 _AROUND = 0.08
-"""What lies so far about a point, as a share of the picture's sides, is there [-]: half a thing."""
+"""What lies so far about a point, as a share of the image's sides, is there [-]: half an object."""
 _LEAST = 0.02
-"""Less of a picture than this tells nobody that something is hidden [-]: a finger has as much."""
+"""Less of an image than this tells nobody that something is hidden [-]: a finger has as much."""
 
 
 def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | None) -> ToolError:
@@ -34,7 +34,7 @@ def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | Non
     Args:
         error: Error of a tool.
         values: Checked values of its arguments.
-        seen: Newest frame of the robot's camera, which a call without a picture was about.
+        seen: Newest frame of the robot's camera, which a call without an image was about.
     """
     if error.code not in _NOT_SEEN:
         return error

@@ -27,7 +27,7 @@ class CallLimits:
         argument_depth: Lists and objects inside each other.
         text_characters: Longest text that a model is given; the rest is cut off, and said so.
         error_characters: Longest sentence about several wrong arguments; the problems after that are only counted.
-        picture_side: Longest side of a picture that enters a conversation [px].
+        image_side: Longest side of an image that enters a conversation [px].
         repeats: So often the same call may be made in a row where nothing can have changed.
         abandoned: Calls that ran out of time and have not ended yet; at this number no further call is started.
     """
@@ -37,7 +37,7 @@ class CallLimits:
     argument_depth: int = 12
     text_characters: int = 20_000
     error_characters: int = 300
-    picture_side: int = 8192
+    image_side: int = 8192
     repeats: int = 3
     abandoned: int = 4
 
@@ -177,14 +177,14 @@ class CallLimiter:
             sentence += f"; {problem}"
         return sentence
 
-    def check_picture(self, name: str, rgb: NDArray[np.uint8]) -> None:
-        """Refuse what is no picture. Raises ToolError INTERNAL, or INVALID_ARGUMENT for one that is too large."""
+    def check_image(self, name: str, rgb: NDArray[np.uint8]) -> None:
+        """Refuse what is no image. Raises ToolError INTERNAL, or INVALID_ARGUMENT for one that is too large."""
         if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
             raise ToolError(ErrorCode.INTERNAL, f"{name} made a picture of type {rgb.dtype} and shape {rgb.shape}.")
-        if max(rgb.shape[:2]) > self.limits.picture_side:
+        if max(rgb.shape[:2]) > self.limits.image_side:
             raise invalid(
                 f"{name}: the picture would be {rgb.shape[1]}x{rgb.shape[0]}; a side may have "
-                f"{self.limits.picture_side} px."
+                f"{self.limits.image_side} px."
             )
 
 
@@ -198,7 +198,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _identity(value: Any, held: list[Any]) -> Any:
-    """Something hashable that is equal for equal plain values, and for the same array or picture."""
+    """Something hashable that is equal for equal plain values, and for the same array or image."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, np.ndarray) and value.size <= 4096:
@@ -208,6 +208,6 @@ def _identity(value: Any, held: list[Any]) -> Any:
     if isinstance(value, Sequence):
         return tuple(_identity(inner, held) for inner in value)
     if isinstance(value, Frame):
-        return value.key  # its copy from another process is the same picture
+        return value.key  # its copy from another process is the same image
     held.append(value)
     return id(value)

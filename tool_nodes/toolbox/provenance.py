@@ -1,11 +1,11 @@
-"""Where the `$variables` of a conversation come from: their pictures, what they are of, and the call that made them.
+"""Where the `$variables` of a conversation come from: their images, what they are of, and the call that made them.
 
-- A variable belongs to the pictures that its maker was given, by index or by variables, or to the one that it took.
-- With an `image_index` of another picture, or beside a variable of another one, it is refused: a mask of one picture
+- A variable belongs to the images that its maker was given, by index or by variables, or to the one that it took.
+- With an `image_index` of another image, or beside a variable of another one, it is refused: a mask of one image
   fits a cloud of another by its size alone.
 - A call that was to make a variable and did not leaves none of that name: the old one would be taken for the new one.
 
-Two pictures are the same one here where they show the same part of the same view: one camera frame, drawn over or not,
+Two images are the same one here where they show the same part of the same view: one camera frame, drawn over or not,
 or two frames of a camera between which nothing has moved (a live camera gives another frame at each look).
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from toolhand.tool_nodes.results import ToolResult, invalid
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, ArgumentType, show
-from toolhand.tool_nodes.toolbox.images import FrameWindow, PackedPicture, SessionImage
+from toolhand.tool_nodes.toolbox.images import FrameWindow, PackedImage, SessionImage
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 _SAME_POSE = 1e-3
@@ -30,15 +30,15 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, eq=False)
 class SeenPart:
-    """The part of a view that a picture shows.
+    """The part of a view that an image shows.
 
     Attributes:
-        index: Where the picture stands in the conversation; None where it does not.
+        index: Where the image stands in the conversation; None where it does not.
         image_origin: `SessionImage.origin`.
-        size, window: Size and window of the picture, see `SessionImage`.
-        camera: "scene" or "wrist"; "" of a foreign picture.
-        T_base_camera: (4, 4) of its frame; None of a foreign picture.
-        frame: Its frame; a look may leave it in no picture of the conversation. None of a foreign picture, and of one
+        size, window: Size and window of the image, see `SessionImage`.
+        camera: "scene" or "wrist"; "" of a foreign image.
+        T_base_camera: (4, 4) of its frame; None of a foreign image.
+        frame: Its frame; a look may leave it in no image of the conversation. None of a foreign image, and of one
             that is too old to be used.
     """
 
@@ -52,7 +52,7 @@ class SeenPart:
 
     @classmethod
     def of(cls, image: SessionImage, index: int | None) -> SeenPart:
-        """What a picture shows, which stands at an index or nowhere."""
+        """What an image shows, which stands at an index or nowhere."""
         frame = image.frame
         if frame is None:
             return cls(index, image.origin, image.size, None)
@@ -98,21 +98,21 @@ class VariableOrigin:
         tool: Name of the tool that made it.
         call: Number of that call in the conversation, from 1; None where the agent looked for itself.
         of: Words, point or box that it is of, as that call or one before it was given them; or "".
-        pictures: The pictures that it belongs to.
+        images: The images that it belongs to.
     """
 
     value: Any
     tool: str
     call: int | None
     of: str
-    pictures: tuple[SeenPart, ...]
+    images: tuple[SeenPart, ...]
 
     def without(self, index: int) -> VariableOrigin:
-        """The same where the picture of an index has become too old to be used, so that its frame is let go."""
-        if all(seen.index != index for seen in self.pictures):
+        """The same where the image of an index has become too old to be used, so that its frame is let go."""
+        if all(seen.index != index for seen in self.images):
             return self
-        pictures = (replace(seen, frame=None) if seen.index == index else seen for seen in self.pictures)
-        return replace(self, pictures=tuple(pictures))
+        images = (replace(seen, frame=None) if seen.index == index else seen for seen in self.images)
+        return replace(self, images=tuple(images))
 
     def __str__(self) -> str:
         number = "" if self.call is None else f" in call {self.call}"
@@ -120,11 +120,11 @@ class VariableOrigin:
 
 
 class Known(Protocol):
-    """What a conversation knows of its variables and pictures; see `toolbox.Session`."""
+    """What a conversation knows of its variables and images; see `toolbox.Session`."""
 
     @property
     def images(self) -> Sequence[SessionImage]:
-        """Pictures in the order of their indices."""
+        """Images in the order of their indices."""
 
     @property
     def seen(self) -> Frame | None:
@@ -163,13 +163,13 @@ class Used:
     """What a call was given of a conversation.
 
     Attributes:
-        pictures: By argument.
+        images: By argument.
         origins: Where the variables come from, by argument; names in a program are none.
         inside: Where those come from that a program names.
         told: Other arguments in a text: words, points, numbers.
     """
 
-    pictures: Mapping[str, SeenPart]
+    images: Mapping[str, SeenPart]
     origins: Mapping[str, VariableOrigin]
     inside: Sequence[VariableOrigin]
     told: str
@@ -186,23 +186,23 @@ class Used:
             kinds: Their types; one with a true `program` names variables without a dollar sign.
             session: The conversation.
         """
-        pictures = {key: SeenPart.of(v, _index(given[key], v, session)) for key, v in values.items() if _is_picture(v)}
+        images = {key: SeenPart.of(v, _index(given[key], v, session)) for key, v in values.items() if _is_image(v)}
         named = {key: value[1:] for key, value in given.items() if isinstance(value, str) and VARIABLE.match(value)}
         origins = {
             key: origin
             for key, name in named.items()
-            if key not in pictures and (origin := session.origin(name)) is not None
+            if key not in images and (origin := session.origin(name)) is not None
         }
         programs = [value for key, value in values.items() if getattr(kinds[key], "program", False)]
         words = (word for program in programs for word in _IDENTIFIER.findall(program))
         inside = [origin for word in dict.fromkeys(words) if (origin := session.origin(word)) is not None]
-        plain = {key: v for key, v in given.items() if key not in pictures and key not in named}
-        return cls(pictures, origins, inside, ", ".join(f"{key}={show(v)}" for key, v in plain.items()))
+        plain = {key: v for key, v in given.items() if key not in images and key not in named}
+        return cls(images, origins, inside, ", ".join(f"{key}={show(v)}" for key, v in plain.items()))
 
-    def require_one_picture(self, name: str) -> None:
-        """Raises ToolError INVALID_ARGUMENT where variables belong to another picture than the call is about."""
-        belongs = [(key, origin, seen) for key, origin in self.origins.items() for seen in origin.pictures]
-        anchors = dict(self.pictures) or {key: seen for key, _, seen in belongs[:1]}
+    def require_one_image(self, name: str) -> None:
+        """Raises ToolError INVALID_ARGUMENT where variables belong to another image than the call is about."""
+        belongs = [(key, origin, seen) for key, origin in self.origins.items() for seen in origin.images]
+        anchors = dict(self.images) or {key: seen for key, _, seen in belongs[:1]}
         for key, origin, seen in belongs:
             if not any(seen.same_view(anchor) for anchor in anchors.values()):
                 other, anchor = next(iter(anchors.items()))
@@ -213,7 +213,7 @@ class Used:
                 )
 
     def require_newest(self, name: str, kinds: Mapping[str, ArgumentType], session: Known) -> None:
-        """What is meant in the newest picture (types with a true `newest`) must be of one taken from the same place.
+        """What is meant in the newest image (types with a true `newest`) must be of one taken from the same place.
 
         Raises:
             ToolError: INVALID_ARGUMENT where another camera, or another part of the view, showed them.
@@ -222,7 +222,7 @@ class Used:
             return
         newest = SeenPart.of(SessionImage(session.seen.rgb, session.seen), None)
         for key, origin in self.origins.items():
-            for seen in origin.pictures if getattr(kinds[key], "newest", False) else ():
+            for seen in origin.images if getattr(kinds[key], "newest", False) else ():
                 if not seen.same_part(newest):
                     raise invalid(
                         f"{name}: argument {key!r} belongs to {seen} ({origin}), but it is meant in the newest picture "
@@ -237,22 +237,22 @@ class Used:
             tool: Name of the tool.
             value: The variable's value.
             result: Result of the call.
-            index: Index of the result's picture; None where it has none.
+            index: Index of the result's image; None where it has none.
             session: The conversation, after the call.
         """
         origins = [*self.origins.values(), *self.inside]
-        given = [*self.pictures.values(), *(seen for origin in origins for seen in origin.pictures)]
+        given = [*self.images.values(), *(seen for origin in origins for seen in origin.images)]
         of = next((origin.of for origin in origins if origin.of), self.told)
-        return VariableOrigin(value, tool, session.calls, of, self._pictures(value, given, result, index, session))
+        return VariableOrigin(value, tool, session.calls, of, self._images(value, given, result, index, session))
 
-    def _pictures(
+    def _images(
         self, value: Any, given: Sequence[SeenPart], result: ToolResult, index: int | None, session: Known
     ) -> tuple[SeenPart, ...]:
-        if _is_picture(value):
+        if _is_image(value):
             return (SeenPart.of(value, index),)
         frames = [seen.frame for seen in given]
         for made in result.variables.values():
-            if _is_picture(made) and made.frame is not None and not any(made.frame is frame for frame in frames):
+            if _is_image(made) and made.frame is not None and not any(made.frame is frame for frame in frames):
                 return (SeenPart.of(made, index),)  # a look: the rest was measured in what it took
         view, seen = result.view, session.seen
         if given or view is None or seen is None or (view.camera, view.stamp) != (seen.camera, seen.stamp):
@@ -264,18 +264,18 @@ NOTHING_USED = Used({}, {}, (), "")
 """Of a call that was refused before its arguments were known."""
 
 
-def _is_picture(value: Any) -> bool:
+def _is_image(value: Any) -> bool:
     return isinstance(value, SessionImage)
 
 
 def _index(given: Any, image: SessionImage, session: Known) -> int | None:
-    """The index of a picture that was given by index or by a variable; the first that shows the same part."""
+    """The index of an image that was given by index or by a variable; the first that shows the same part."""
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return int(given)
     mine = SeenPart.of(image, None)
     for index, other in enumerate(session.images):
         if (
-            not isinstance(other, PackedPicture)
+            not isinstance(other, PackedImage)
             and other.frame is image.frame
             and SeenPart.of(other, None).same_part(mine)
         ):

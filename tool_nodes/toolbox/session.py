@@ -1,4 +1,4 @@
-"""What one conversation has collected: variables and where they come from, pictures, grasps."""
+"""What one conversation has collected: variables and where they come from, images, grasps."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Session:
 
     Attributes:
         variables: `$variables`, the one that was set last at the end.
-        images: Pictures with stable indices.
+        images: Images with stable indices.
         history: The last call.
         forgotten: Names of variables that were dropped, and why, for the answer to who refers to one.
         origins: Where the variables come from, by name.
         seen: The newest frame that a tool of the robot has captured; None before the first.
         grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
-        grasps: Targets of the grasps it has computed, and the thing that is held.
+        grasps: Targets of the grasps it has computed, and the object that is held.
         calls: How many calls a policy has made so far; None where the agent looks for itself.
         speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
     """
@@ -43,7 +43,7 @@ class Session:
     speed: float = 1.0
 
     def fork(self) -> Session:
-        """The same once more, to go on by itself; pictures and arrays, which are never written into, are shared."""
+        """The same once more, to go on by itself; images and arrays, which are never written into, are shared."""
         return Session(
             dict(self.variables),
             list(self.images),
@@ -77,7 +77,7 @@ class Session:
                 self.forgotten[name] = why
 
     def newest_frame(self) -> Frame | None:
-        """The frame of the newest camera picture."""
+        """The frame of the newest camera image."""
         return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
 
 

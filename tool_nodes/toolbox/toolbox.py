@@ -1,8 +1,8 @@
 """The toolbox: a method's signature and docstring are its JSON schema; every call is checked first.
 
 Order of one call: name and aliases, size, argument names, argument values (`$variables` and image indices
-resolved), repetition, the method within its time, then new variables and the picture enter the session. When a call
-fails nothing does, but the picture that a failed motion gives of the scene as it is now.
+resolved), repetition, the method within its time, then new variables and the image enter the session. When a call
+fails nothing does, but the image that a failed motion gives of the scene as it is now.
 """
 
 from __future__ import annotations
@@ -227,10 +227,10 @@ class CallRecord:
     Attributes:
         name, arguments: Name and arguments as the caller wrote them.
         result: Result of the tool.
-        image_index: Index of the result's picture, or None.
+        image_index: Index of the result's image, or None.
         started_s, wall_s: Wall-clock start (monotonic) and duration [s].
         motion: True if the tool moves the robot.
-        view: How a camera saw what the result's picture shows, None where no camera did.
+        view: How a camera saw what the result's image shows, None where no camera did.
     """
 
     name: str
@@ -368,7 +368,7 @@ class Toolbox:
             reported = [text for level, text in problems if not spec.stepwise or level == first]
             raise invalid(f"{spec.name}: {self._guard.joined(reported)}.")
         used = Used.by(given, values, spec.kinds, session)
-        used.require_one_picture(spec.name)
+        used.require_one_image(spec.name)
         used.require_newest(spec.name, spec.kinds, session)
         return spec, values, used
 
@@ -427,7 +427,7 @@ class Toolbox:
         if result.error is not None:
             return result
         if result.image is not None:
-            self._guard.check_picture(spec.name, result.image)
+            self._guard.check_image(spec.name, result.image)
         text = self._guard.short(result.text)
         if result.backend:
             text += f" (backend: {result.backend})"
@@ -436,12 +436,12 @@ class Toolbox:
         return replace(result, text=text)
 
 
-def _as_session_image(picture: NDArray[np.uint8], result: ToolResult, values: Mapping[str, Any]) -> SessionImage:
-    """The result's picture, with its link to a camera frame: a picture kept as a variable, a crop, or a drawing."""
+def _as_session_image(image: NDArray[np.uint8], result: ToolResult, values: Mapping[str, Any]) -> SessionImage:
+    """The result's image, with its link to a camera frame: an image kept as a variable, a crop, or a drawing."""
     if result.source is not None:
-        return result.source.redrawn(picture)
+        return result.source.redrawn(image)
     for value in result.variables.values():
-        if isinstance(value, SessionImage) and value.rgb is picture:
+        if isinstance(value, SessionImage) and value.rgb is image:
             return value
     drawn_over = next((v for v in values.values() if isinstance(v, SessionImage)), None)
-    return SessionImage(picture) if drawn_over is None else drawn_over.redrawn(picture)
+    return SessionImage(image) if drawn_over is None else drawn_over.redrawn(image)

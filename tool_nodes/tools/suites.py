@@ -37,12 +37,12 @@ class Backends:
     """What stands behind the tools.
 
     Attributes:
-        pointer: Points at things by words.
-        detector: Frames things by words.
-        segmenter: Outlines things.
+        pointer: Points at objects by words.
+        detector: Frames objects by words.
+        segmenter: Outlines objects.
         depth: Estimates depth.
         reader: Reads text.
-        grasps: The grasp tool; a suite leaves out what is None, as the four from here on are beside pictures alone.
+        grasps: The grasp tool; a suite leaves out what is None, as the four from here on are beside images alone.
         boxes: The 3D box tool.
         robot: The robot's own tools.
         code: Runs model-written code.
@@ -62,7 +62,7 @@ class Backends:
 
     @property
     def finder(self) -> ObjectFinder:
-        """Detector, segmenter and depth together, for tools that want things."""
+        """Detector, segmenter and depth together, for tools that want objects."""
         return ObjectFinder(self.detector, self.segmenter, self.depth)
 
 

@@ -1,4 +1,4 @@
-"""`toolhand calibrate`: where a camera is, by pictures of a printed board."""
+"""`toolhand calibrate`: where a camera is, by images of a printed board."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def calibrate_check(
 ) -> int:
     """Check files of calibrations: whole, unchanged, of this robot, and how old.
 
-    The motion node compares them with pictures before the first motion.
+    The motion node compares them with images before the first motion.
 
     Args:
         files: The files.

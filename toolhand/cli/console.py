@@ -65,7 +65,7 @@ def console(
             f"The console needs {' and '.join(missing)}, which cannot be found.",
             f"Install it with: {install_extra('console')}",
         )
-    from toolhand.console.keeper import ConsoleKeeper
+    from toolhand.console.supervisor import ConsoleSupervisor
     from toolhand.tool_nodes.ros.proofs import TOKEN_VARIABLE, operators_token, read_token
 
     if keep_runs < 0:
@@ -88,7 +88,7 @@ def console(
         key=None if key is None else key.absolute(),
     )
     os.environ.pop(TOKEN_VARIABLE, None)  # what the processes need is in their settings
-    keeper = ConsoleKeeper(settings, say)
+    keeper = ConsoleSupervisor(settings, say)
     before = signal.signal(signal.SIGTERM, _end)
     try:
         keeper.start()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from toolhand.agent_node.console.options import Perception, PictureSize, SensorName
+from toolhand.agent_node.console.options import ImageSize, Perception, SensorName
 from toolhand.agent_node.console.terminal import AsJson, emit, say
 from toolhand.tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR, PortNames
 
@@ -37,7 +37,7 @@ def data_export(
     Shards appear whole, one after the other, and a manifest when all are there; nothing is ever replaced.
 
     Args:
-        format: "chat" is JSONL with pictures as files, "parquet" has them inside, "sharegpt" comes with its
+        format: "chat" is JSONL with images as files, "parquet" has them inside, "sharegpt" comes with its
             dataset_info.json.
         layout: "calls" are tool calls in the function-calling form with the tools' schemas beside them, "text" is what
             the policy read and wrote, word by word, the tools in its system prompt.
@@ -79,7 +79,7 @@ def data_lerobot(
     n: int = 10,
     seed: int = 0,
     category: Literal["pick", "relational_pick", "pick_and_place"] | None = None,
-    size: PictureSize = (320, 240),
+    size: ImageSize = (320, 240),
     fps: int = 5,
     perception: Perception = DEFAULT_PRESET,
     sensor: SensorName = DEFAULT_SENSOR,

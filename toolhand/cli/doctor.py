@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 20
-"""Things of a set that are listed [-]; all with --json."""
+"""Objects of a set that are listed [-]; all with --json."""
 
 
 def doctor(
@@ -34,7 +34,7 @@ def doctor(
 ) -> int:
     """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.
 
-    With --objects the things of these sets are listed by the names that scenes give them. With --robot the graph of a
+    With --objects the objects of these sets are listed by the names that scenes give them. With --robot the graph of a
     real arm is checked instead, in the order in which its parts depend on each other, up to the first fault.
 
     Args:
@@ -49,7 +49,7 @@ def doctor(
         return doctor_robot(robot, address, move, as_json)
     if address or move:
         raise invalid("--address and --move are of --robot.", "Name the robot: toolhand doctor --robot kinova")
-    sets = _things(objects)
+    sets = _objects(objects)
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     findings["platform"] = f"{platform.system()} {platform.machine()}"
     if note := platforms.note():
@@ -105,8 +105,8 @@ def doctor(
     return 1 if problems else 0
 
 
-def _things(objects: str) -> dict[str, list[str]]:
-    """Names of the things of each set. Raises ToolError as `toolhand.sim.objects.chosen.choose_sets`."""
+def _objects(objects: str) -> dict[str, list[str]]:
+    """Names of the objects of each set. Raises ToolError as `toolhand.sim.objects.chosen.choose_sets`."""
     from toolhand.sim.objects.chosen import choose_sets
     from toolhand.sim.objects.sets import object_set
 

@@ -41,7 +41,7 @@ def mcp(
 ) -> int:
     """Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.
 
-    Over stdio there is one client. Over HTTP each session has its own variables and pictures, and the address and a
+    Over stdio there is one client. Over HTTP each session has its own variables and images, and the address and a
     token that clients must send are printed; only programs on this machine can connect. With the tool `say` a client
     speaks to the robot as an operator does. With --approval ask-motion every motion is asked about at this terminal;
     over stdio there is none, and nothing moves.
@@ -87,7 +87,7 @@ def _shared_robot(options: StationOptions, role: Literal["operator", "observer"]
     toolbox = station.toolbox
 
     class Theirs:
-        """The tools of the other suites, which look at pictures and take none."""
+        """The tools of the other suites, which look at images and take none."""
 
         def tool_specs(self) -> list[ToolSpec]:
             return list(toolbox.specs.values())

@@ -1,4 +1,4 @@
-"""`toolhand mock`: simulated scenes, and pictures of real cameras, as data for the mock robot."""
+"""`toolhand mock`: simulated scenes, and images of real cameras, as data for the mock robot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mock_record(
     sensor: SensorName = DEFAULT_SENSOR,
     as_json: AsJson = False,
 ) -> int:
-    """Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.
+    """Record images, depth and object ids of random simulated scenes as a data set for the mock robot.
 
     The data set appears complete or not at all, and never replaces anything.
 
@@ -37,7 +37,7 @@ def mock_record(
         folder: Where the data set goes; it may not exist yet, or must be empty.
         n: Frames.
         seed: Seed of the first scene; each frame shows the next one.
-        size: Width and height of the pictures, e.g. 640x480.
+        size: Width and height of the images, e.g. 640x480.
     """
     width, height = parse_size(size, SIZES)
     if not 1 <= n <= MAX_FRAMES:
@@ -65,7 +65,7 @@ def mock_import(
     base_frame: str = BASE_FRAME,
     as_json: AsJson = False,
 ) -> int:
-    """Make RGB-D pictures of a real camera, or of a recorded run, a data set for the mock robot.
+    """Make RGB-D images of a real camera, or of a recorded run, a data set for the mock robot.
 
     SOURCE is an MCAP file, the folder that `ros2 bag record` makes, or one with rgb/, depth/ and intrinsics.json.
 

@@ -1,4 +1,4 @@
-"""`toolhand objects`: what the things of a folder of meshes are, before anything is done with them."""
+"""`toolhand objects`: what the objects of a folder of meshes are, before anything is done with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolhand.agent_node.console.terminal import AsJson, emit
 from toolhand.tool_nodes.results import invalid
 
 if TYPE_CHECKING:
-    from toolhand.sim.objects.census import ThingRow
+    from toolhand.sim.objects.census import ObjectRow
 
 
 def objects(
@@ -19,15 +19,15 @@ def objects(
     robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
     as_json: AsJson = False,
 ) -> int:
-    """Show the things of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.
+    """Show the objects of a folder of meshes: size, unit, what fits the gripper, is a container, or is refused.
 
-    Exit status 0 where at least one thing can be used, else 2. What is no convex solid is taken apart once, which takes
-    some seconds for each thing; a run finds it done.
+    Exit status 0 where at least one object can be used, else 2. What is no convex solid is taken apart once, which
+    takes some seconds for each object; a run finds it done.
 
     Args:
         folder: The folder, as --objects takes it; several separated as in PATH.
     """
-    from toolhand.sim.objects.census import counts_of, counts_said, thing_row
+    from toolhand.sim.objects.census import counts_of, counts_said, object_row
     from toolhand.sim.objects.chosen import choose_sets
     from toolhand.sim.objects.folders import folder_sets
     from toolhand.tool_nodes.motion.robot_model import load_robot
@@ -42,12 +42,12 @@ def objects(
         if not as_json:
             print(f"{'thing of ' + name:32}{'size [mm]':18}{'unit':24}{'gripper':10}{'container':11}file")
         rows = []
-        for thing in folders[name]:
-            rows.append(thing_row(folders[name], thing, jaws_m))
+        for item in folders[name]:
+            rows.append(object_row(folders[name], item, jaws_m))
             if not as_json:
                 print(_line(rows[-1]), flush=True)  # the next may take a while
         counts = counts_of(rows)
-        sets.append({"set": name, "content": folders[name].content_hash(), "counts": counts, "things": rows})
+        sets.append({"set": name, "content": folders[name].content_hash(), "counts": counts, "objects": rows})
         if not as_json:
             print(counts_said(counts, jaws_m))
     if as_json:
@@ -55,10 +55,12 @@ def objects(
     return 0 if any(entry["counts"]["usable"] for entry in sets) else 2
 
 
-def _line(row: ThingRow) -> str:
+def _line(row: ObjectRow) -> str:
     if "refused" in row:
-        return f"{row['thing']:32}refused: {row['refused']}"
+        return f"{row['object']:32}refused: {row['refused']}"
     size = " x ".join(f"{side:.0f}" for side in row["size_mm"])
     fits = "fits" if row["fits"] else "too wide"
-    lines = [f"{row['thing']:32}{size:18}{row['unit']:24}{fits:10}{'yes' if row['container'] else '-':11}{row['file']}"]
+    lines = [
+        f"{row['object']:32}{size:18}{row['unit']:24}{fits:10}{'yes' if row['container'] else '-':11}{row['file']}"
+    ]
     return "\n".join([*lines, *(f"    {remark}" for remark in row["remarks"])])

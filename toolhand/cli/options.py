@@ -57,7 +57,7 @@ def typed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def named_scene(name: str, objects: str = "") -> Scene:
-    """The scene of a name, see `toolhand.sim.scene.files.named_scene`, whose things may be of these sets.
+    """The scene of a name, see `toolhand.sim.scene.files.named_scene`, whose objects may be of these sets.
 
     Args:
         name: Name of a scene as a user types it.

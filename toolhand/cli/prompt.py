@@ -73,7 +73,7 @@ def _completed() -> Iterator[None]:
 
 
 def _completer() -> Callable[[str, int], str | None]:
-    """Completes the word that is typed to one of the examples of the tables, or of the names of things."""
+    """Completes the word that is typed to one of the examples of the tables, or of the names of objects."""
     from toolhand.tool_nodes.catalogue import load_catalogue
 
     examples = (example for name in TABLES for entry in table(name).values() for example in entry.examples)

@@ -64,9 +64,9 @@ def rollouts_measure(
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     as_json: AsJson = False,
 ) -> int:
-    """Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, checks.
+    """Count what policies did, by the simulator's truth: wrong objects lifted, false success, refusals, checks.
 
-    A refusal is right where the policy had asked for the thing and was shown it nowhere. One without having asked, and
+    A refusal is right where the policy had asked for the object and was shown it nowhere. One without having asked, and
     one of a task that is a question itself, stand in a column of their own.
 
     Args:
@@ -158,12 +158,12 @@ def rollouts_group(
     """
     from toolhand.training.rollouts.collection import read_shard, shard_path, shard_paths
     from toolhand.training.rollouts.group_page import write_group_page
-    from toolhand.training.rollouts.pictures import PictureStore
+    from toolhand.training.rollouts.images import ImageStore
 
     path, count = shard_path(folder, max(group, 0)), len(shard_paths(folder))
     if group < 0 or not path.is_file():
         raise invalid(f"There is no group {group} in {folder}, which has {count} groups, from 0.")
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     records = list(read_shard(path, store, lambda error: say(f"Passed over: {error}")))
     write_group_page(records, store, out, anchor)
     say(f"Wrote {out}: {len(records)} rollouts of {_short(records[0].text)!r}.")

@@ -13,9 +13,9 @@ from toolhand.tool_nodes.version import version
 def run(command: Unprefixed[RunCommand]) -> int:
     """Carry out one sentence on the simulated robot and write a report.
 
-    A sentence that asks for several things has a report for each of them, and a question moves nothing.
+    A sentence that asks for several objects has a report for each of them, and a question moves nothing.
 
-    The run's folder holds report.html, result.json, trajectory.jsonl, the pictures, run.mcap, and
+    The run's folder holds report.html, result.json, trajectory.jsonl, the images, run.mcap, and
     safety.jsonl with every attempt to move. Ctrl-C stops the arm. A question of the policy is asked at the terminal.
     """
     from toolhand.agent_node.runs.folder import time_now

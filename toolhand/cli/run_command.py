@@ -59,13 +59,13 @@ class RunCommand:
         runs_dir: Where the folder of the run is made.
         keep_runs: Keep so many of the newest runs there and delete older ones; 0 keeps all.
         animation: Render the motion for the report.
-        record_depth: Keep the depth of camera pictures in run.mcap; in process.
+        record_depth: Keep the depth of camera images in run.mcap; in process.
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
             that runs on this ROS domain or of one that is started with the scene and ended again. A graph that runs
             with another scene, robot or perception than you name here is left alone.
         own_graph: With the transport ros, start a graph in any case, on a router and a domain of its own.
         truth: With the transport ros, what the run is judged by: the facts of Toolhand's own simulator, or the poses of
-            the entities of any simulator that has the things of --scene.
+            the entities of any simulator that has the objects of --scene.
         simulator: With the transport ros, the simulator of the graph that runs; one that is not Toolhand's is judged by
             its entities.
     """

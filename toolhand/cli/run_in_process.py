@@ -228,7 +228,7 @@ class _LinesOfAttempts(logging.FileHandler):
 def _attempts_logged(file: Path, missing: Unwritten) -> Iterator[None]:
     """Every attempt to move becomes a line of a file, which is there only if there was one."""
     handler = _LinesOfAttempts(file, missing)
-    handler.addFilter(logging.Filter(LOG.name))  # others speak of other things, and not in JSON
+    handler.addFilter(logging.Filter(LOG.name))  # others speak of other objects, and not in JSON
     log = logging.getLogger("toolhand")
     level = log.level
     log.addHandler(handler)

@@ -32,10 +32,10 @@ def scene(
     robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
     as_json: AsJson = False,
 ) -> int:
-    """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
+    """Show a scene: what stands on the table, where, and how large it is; --image writes an image of it.
 
     Args:
-        view: Which picture: of the scene camera, of the camera on the wrist, or a spectator's.
+        view: Which image: of the scene camera, of the camera on the wrist, or a spectator's.
         save: Write the scene to this YAML file, which gives it back to the last bit.
         usd: Write scene and robot to this .usda file, for Isaac Sim and other simulators (extra usd).
     """
@@ -46,7 +46,7 @@ def scene(
         raise invalid(f"Cannot write {usd}: a USD file's name must end in .usda.")
     chosen = options.named_scene(scene, objects)
     if image is not None:
-        save_png(image, _picture(chosen, view, sensor, robot.robot))
+        save_png(image, _image(chosen, view, sensor, robot.robot))
     if save is not None:
         _save(save, scene_yaml(chosen), "YAML")
     if usd is not None:
@@ -79,7 +79,7 @@ def _save(path: Path, text: str, kind: str) -> None:
         write_atomically(path, text.encode())
 
 
-def _picture(scene: Scene, view: str, sensor: str, robot: str) -> NDArray[np.uint8]:
+def _image(scene: Scene, view: str, sensor: str, robot: str) -> NDArray[np.uint8]:
     from toolhand.sim.camera.ray import overview_camera
     from toolhand.sim.station import Station, StationConfig
     from toolhand.tool_nodes.workspace import IMAGE_SIZE

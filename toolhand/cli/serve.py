@@ -15,7 +15,15 @@ from toolhand.agent_node.console.terminal import AsJson, emit, say
 from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 from toolhand.tool_nodes.serve import processes, service_file
 from toolhand.tool_nodes.serve.calling import Connection, leave
-from toolhand.tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
+from toolhand.tool_nodes.serve.cluster import (
+    DOWN_S,
+    READY_S,
+    START_S,
+    ServiceSupervisor,
+    require_ray,
+    take_down,
+    until_signal,
+)
 from toolhand.tool_nodes.serve.config import read_config
 from toolhand.tool_nodes.serve.service_file import ServiceNote
 
@@ -40,7 +48,7 @@ def serve_up(
     if detach:
         _say_served(_start_detached(file, address), as_json)
         return 0
-    keeper = Keeper(config, address, say)
+    keeper = ServiceSupervisor(config, address, say)
     try:
         _say_served(keeper.start(), as_json)
         until_signal(keeper)

@@ -65,7 +65,7 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
 def run_in_process(
     command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
 ) -> dict[str, Any]:
-    """Carry out one sentence, and what it becomes where it asks for several things or for none.
+    """Carry out one sentence, and what it becomes where it asks for several objects or for none.
 
     Args:
         command: The options.

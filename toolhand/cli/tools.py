@@ -46,12 +46,12 @@ def call(
     image: PngFile = None,
     as_json: AsJson = False,
 ) -> int:
-    """Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px exist.
+    """Call one tool on a fresh scene. Image 0 is an image of it; $depth_map, $point_cloud and $focal_length_px exist.
 
     Args:
         tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools --suite all` lists them.
         arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
-        picture: A picture file to look at; it becomes image 0 instead of the scene's picture.
+        picture: An image file to look at; it becomes image 0 instead of the scene's image.
     """
     from toolhand.sim.mock.station import MockStation
     from toolhand.tool_nodes.toolbox.arguments import describe
@@ -96,28 +96,28 @@ def call(
 
 
 def _foreign(path: Path) -> SessionImage:
-    """A picture file as a picture of a conversation: upright, its first frame, on white where it is transparent.
+    """An image file as an image of a conversation: upright, its first frame, on white where it is transparent.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for what is no picture, is larger than a conversation takes, or has more than 8 bits
+        ToolError: INVALID_ARGUMENT for what is no image, is larger than a conversation takes, or has more than 8 bits
             a channel, which would be cut off.
     """
     import numpy as np
     from PIL import Image, ImageOps
 
+    from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
     from toolhand.tool_nodes.toolbox.images import SessionImage
     from toolhand.tool_nodes.toolbox.limits import CallLimits
-    from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
     def refused(why: object) -> ToolError:
         return invalid(f"Cannot read the picture {str(path)[:200]!r}: {why}.")
 
     try:
-        with opened(path, USUAL, CallLimits().picture_side) as picture:
-            if picture.mode.startswith(("I", "F")):
-                raise PictureFileError(f"its pixels have more than 8 bits a channel (mode {picture.mode})")
-            upright = ImageOps.exif_transpose(picture).convert("RGBA")
-    except PictureFileError as error:
+        with opened(path, USUAL, CallLimits().image_side) as image:
+            if image.mode.startswith(("I", "F")):
+                raise ImageFileError(f"its pixels have more than 8 bits a channel (mode {image.mode})")
+            upright = ImageOps.exif_transpose(image).convert("RGBA")
+    except ImageFileError as error:
         raise refused(error) from error
     ground = Image.new("RGBA", upright.size, "white")
     return SessionImage(np.asarray(Image.alpha_composite(ground, upright).convert("RGB")))

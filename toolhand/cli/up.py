@@ -49,7 +49,7 @@ def next_steps(graph: LaunchedGraph, settings: str, arguments: Mapping[str, str]
     steps = [f"{settings}toolhand ros node list"]
     if "agent" in graph.labels:
         scene = arguments.get("scene", DEFAULT_SCENE)
-        thing = "red box" if scene == DEFAULT_SCENE else "..."
+        item = "red box" if scene == DEFAULT_SCENE else "..."
         steps.insert(0, f"toolhand scene {shlex.quote(scene)}    # what stands on the table")
-        steps.insert(1, f'{settings}toolhand run "pick up the {thing}" --transport ros')
+        steps.insert(1, f'{settings}toolhand run "pick up the {item}" --transport ros')
     return steps

@@ -1,4 +1,4 @@
-"""`toolhand view`: the clouds of a recorded run, as files, as pictures, or in a window."""
+"""`toolhand view`: the clouds of a recorded run, as files, as images, or in a window."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from toolhand.agent_node.console.terminal import AsJson, emit, say
 from toolhand.agent_node.runs.mcap import RUN_FILE
 from toolhand.agent_node.runs.mcap.frames import BASE_FRAME, recorded_frames
 from toolhand.tool_nodes.clouds.files import ColouredCloud, write_cloud
-from toolhand.tool_nodes.clouds.picture import draw_cloud
+from toolhand.tool_nodes.clouds.image import draw_cloud
 from toolhand.tool_nodes.geometry import backproject, transform
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import Frame
 
 MOST = 200
-"""Most pictures of a run that become clouds [pictures]: 1 GB of files."""
+"""Most images of a run that become clouds [images]: 1 GB of files."""
 
 SIZE = 640, 480
 """Width and height of one view [px]."""
@@ -36,11 +36,11 @@ def view(
     window: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Write the clouds of a run that was recorded with --record-depth as PLY files, and a picture of each.
+    """Write the clouds of a run that was recorded with --record-depth as PLY files, and an image of each.
 
     Args:
         run: Folder of the run, its run.mcap, or an MCAP file of a camera's topics.
-        camera: Which camera's pictures.
+        camera: Which camera's images.
         out: Folder for the files; `clouds` beside the recording where it is not given.
         base_frame: Frame of the robot's base in the transforms; clouds are in it.
         window: Show the clouds in Open3D's window as well (extra open3d), one after the other.
@@ -59,7 +59,7 @@ def view(
             raise invalid(f"{recording} has more than {MOST} pictures with depth; those after {MOST} are left out.")
         cloud, name = cloud_of(frame), f"{camera}_{number:03d}"
         write_cloud(folder / f"{name}.ply", cloud.points, cloud.colours)
-        Image.fromarray(picture_of(cloud, frame)).save(folder / f"{name}.png")
+        Image.fromarray(image_of(cloud, frame)).save(folder / f"{name}.png")
         files.append({"ply": str(folder / f"{name}.ply"), "png": str(folder / f"{name}.png"), "stamp": frame.stamp})
         say(f"  {name}: {len(cloud.points)} points")
         if window:
@@ -72,7 +72,7 @@ def view(
 
 
 def cloud_of(frame: Frame) -> ColouredCloud:
-    """The points of a picture in the base frame [m], with its colours. Raises ToolError INVALID_ARGUMENT where none."""
+    """The points of an image in the base frame [m], with its colours. Raises ToolError INVALID_ARGUMENT where none."""
     points = np.asarray(transform(frame.T_base_camera, backproject(frame.depth, frame.K)), float)
     known = np.isfinite(points).all(axis=1)
     if not known.any():
@@ -80,7 +80,7 @@ def cloud_of(frame: Frame) -> ColouredCloud:
     return ColouredCloud(points[known], frame.rgb.reshape(-1, 3)[known])
 
 
-def picture_of(cloud: ColouredCloud, frame: Frame) -> np.ndarray:
+def image_of(cloud: ColouredCloud, frame: Frame) -> np.ndarray:
     """Two views of a cloud beside each other: from beside the camera that took it, and from above."""
     assert cloud.colours is not None
     middle, eye = np.median(cloud.points, axis=0), frame.T_base_camera[:3, 3]

@@ -14,7 +14,7 @@ are drawn; all where they are left out.
 
 What a sentence asks for is learned from more sentences than were played: --sentences commands in the words of the train
 split and more, each with the turn that a teacher begins with, which holds its plan. They need no simulation, and there
-are six in a row. In --unresolved more conversations the words fit several things, and the teacher must not guess.
+are six in a row. In --unresolved more conversations the words fit several objects, and the teacher must not guess.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from toolhand.training.adapters.environments import require_engine, run_stage
 from toolhand.training.adapters.sft_on_trl import DATA, NOT_LEARNED, ROWS
 from toolhand.training.data.formats.conversation import ChatEntry, example_of
 from toolhand.training.rollouts.collection import read_rollouts
-from toolhand.training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_things
+from toolhand.training.tasks.sayings import CommandWords, say_otherwise, say_widely, wider_objects
 from toolhand.training.tasks.splits import Split, products_of
 from toolhand.training.teacher.careful import RETRIES, plan_of
 from toolhand.training.teacher.moves import Move, Plan, render_move
@@ -47,7 +47,7 @@ from toolhand.training.teacher.moves import Move, Plan, render_move
 _SENTENCES, _UNRESOLVED = 23, 29
 """Keep these random numbers apart from others of the same seed."""
 _PRODUCTS, _BOTH = 0.5, 0.15
-"""Shares of the commands that ask for a product of the training, the others for any thing, and of the placements that
+"""Shares of the commands that ask for a product of the training, the others for any object, and of the placements that
 also say which of two alike; round figures [-]."""
 
 IN_A_ROW = 6
@@ -107,9 +107,9 @@ def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> lis
 
 
 def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Commands whose words fit several things, as rows: the teacher looks again, and then says that it must not guess.
+    """Commands whose words fit several objects, as rows: the teacher looks again, and then says that it must not guess.
 
-    What the tools answer is written down and not played; things are drawn from those of the training.
+    What the tools answer is written down and not played; objects are drawn from those of the training.
 
     Args:
         system: The system prompt.
@@ -136,8 +136,8 @@ def _written(move: Move) -> ChatEntry:
 
 
 def _drawn_command(rng: np.random.Generator, number: int, sided: bool = True) -> tuple[str, Plan]:
-    """A command of this number, of any things, and what it says: nobody has to carry it out."""
-    names = products_of("train") if rng.random() < _PRODUCTS else wider_things()
+    """A command of this number, of any objects, and what it says: nobody has to carry it out."""
+    names = products_of("train") if rng.random() < _PRODUCTS else wider_objects()
     target, *others = map(str, rng.permutation(names)[:3])
     words = CommandWords(target)
     if sided and number % 4 == 0:

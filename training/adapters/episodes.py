@@ -18,7 +18,7 @@ from typing import Any
 
 from toolhand.agent_node.context_window import Memory
 from toolhand.agent_node.policies.chat import NativeResult as _Result
-from toolhand.agent_node.policies.chat import picture_words
+from toolhand.agent_node.policies.chat import image_words
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, invalid, unavailable
 from toolhand.training.env.environment import Environment
@@ -30,8 +30,8 @@ from toolhand.training.tasks.kinds import task_document, task_from_document
 NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a rollout from outside: it is dropped, whatever the engine, and never scored."""
 
-EVERYTHING = Memory(pictures=1_000_000, shown=1_000_000)
-"""A memory that lets no picture go: engines append tokens, so a prompt begins with the one before [pictures]."""
+EVERYTHING = Memory(images=1_000_000, shown=1_000_000)
+"""A memory that lets no image go: engines append tokens, so a prompt begins with the one before [images]."""
 
 _PLACEHOLDER = task_document("pick", 0)
 _OWN = frozenset({"tasks", "group_size", "seed", "policy", "settings"})
@@ -123,8 +123,8 @@ def require_sound(session: EpisodeSession) -> None:
 
 
 def words_of(result: TurnResult) -> str:
-    """What calls brought, without markup; each picture shows as `<image K>`, by which later calls name it."""
-    return "\n".join(picture_words(_Result("", message.said, message.image_index)) for message in result.messages)
+    """What calls brought, without markup; each image shows as `<image K>`, by which later calls name it."""
+    return "\n".join(image_words(_Result("", message.said, message.image_index)) for message in result.messages)
 
 
 def _read(document: str) -> Any:

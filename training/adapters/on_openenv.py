@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolhand.agent_node.policies.chat import Pictures, ToolNames
+from toolhand.agent_node.policies.chat import ImageParts, ToolNames
 from toolhand.agent_node.policy import Message
 from toolhand.tool_nodes.files import MIB
 from toolhand.tool_nodes.results import ToolError, invalid
@@ -63,10 +63,10 @@ class EpisodeResource(ResourceSession):
     def __init__(self, session: EpisodeSession) -> None:
         self.session = session
         self._names = ToolNames(session.tools())
-        self._pictures = Pictures("png")
+        self._images = ImageParts("png")
 
     def initial_messages(self) -> list[dict[str, Any]]:
-        """The prompt in the form of chat completions; pictures are data URLs."""
+        """The prompt in the form of chat completions; images are data URLs."""
         return [{"role": message.role, "content": self._content(message)} for message in self.session.messages()]
 
     def list_tools(self) -> list[Tool]:
@@ -78,7 +78,7 @@ class EpisodeResource(ResourceSession):
         """Call a tool; what a model got wrong is in the answer.
 
         Returns:
-            `data`: the tool's words. `metadata`: `error_code`, and `pictures` as data URLs. `error`: the words again,
+            `data`: the tool's words. `metadata`: `error_code`, and `images` as data URLs. `error`: the words again,
             where the call failed.
 
         Raises:
@@ -91,7 +91,7 @@ class EpisodeResource(ResourceSession):
         words, code = words_of(result), result.error_code
         metadata = {
             "error_code": None if code is None else str(code),
-            "pictures": [self._url(picture) for picture in result.pictures],
+            "images": [self._url(image) for image in result.images],
         }
         return ToolResult(words, result.done, metadata, None if code is None else words)
 
@@ -115,13 +115,13 @@ class EpisodeResource(ResourceSession):
         self.session.close()
 
     def _content(self, message: Message) -> str | list[dict[str, Any]]:
-        if message.picture is None:
+        if message.image is None:
             return message.text
-        picture = {"type": "image_url", "image_url": {"url": self._url(message.picture)}}
-        return [picture, {"type": "text", "text": message.text}]
+        image = {"type": "image_url", "image_url": {"url": self._url(message.image)}}
+        return [image, {"type": "text", "text": message.text}]
 
-    def _url(self, picture: Any) -> str:
-        return f"data:image/png;base64,{self._pictures.base64(picture)}"
+    def _url(self, image: Any) -> str:
+        return f"data:image/png;base64,{self._images.base64(image)}"
 
 
 class EpisodeSessions(ResourceSessionFactory[EpisodeResource]):
@@ -180,7 +180,7 @@ class EpisodeEnvironment(ServedEnvironment[EpisodeAction, EpisodeObservation, St
         super().__init__()
         self._episodes = episodes
         self._session: EpisodeSession | None = None
-        self._pictures = Pictures("png")
+        self._images = ImageParts("png")
         self._state = State()
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **row: Any) -> EpisodeObservation:
@@ -239,7 +239,7 @@ class EpisodeEnvironment(ServedEnvironment[EpisodeAction, EpisodeObservation, St
             {
                 "role": message.role,
                 "text": message.text,
-                "picture": None if message.picture is None else self._pictures.base64(message.picture),
+                "image": None if message.image is None else self._images.base64(message.image),
             }
             for message in messages
         ]

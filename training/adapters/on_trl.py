@@ -28,7 +28,7 @@ from typing import Any
 
 from PIL import Image
 
-from toolhand.agent_node.policies.chat import NativeResult, picture_words, without_control
+from toolhand.agent_node.policies.chat import NativeResult, image_words, without_control
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import as_data
 from toolhand.tool_nodes.results import ToolError, invalid, unavailable
@@ -69,7 +69,7 @@ class TrlEpisode:
             row: Row for `Episodes.open`; further keys are TRL's.
 
         Returns:
-            What the policy reads first, pictures included; TRL appends it to the row's last message.
+            What the policy reads first, images included; TRL appends it to the row's last message.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a row that names no task that can be done there.
@@ -102,7 +102,7 @@ class TrlEpisode:
         return self._reward
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> str | list[Part]:
-        """A tool's answer: words, or words and a picture. TRL calls the tool's method."""
+        """A tool's answer: words, or words and an image. TRL calls the tool's method."""
         if self._session is None or self._session.done:
             return "The episode is over." if self._fault is None else _told(self._fault)
         parts = [part for message in self._session.call(name, arguments).messages for part in content_of(message)]
@@ -151,12 +151,12 @@ def hear_answers(
 
 
 def content_of(message: Message) -> list[Part]:
-    """A message as parts of a chat template: its words, `<image K>` by which calls name its picture, the picture."""
+    """A message as parts of a chat template: its words, `<image K>` by which calls name its image, the image."""
     words = without_control(as_data(message.said)) if message.role != "system" else message.text
-    shown = message.image_index if message.picture is not None else None
-    parts: list[Part] = [{"type": "text", "text": picture_words(NativeResult("", words, shown))}]
-    if message.picture is not None:
-        parts.append({"type": "image", "image": Image.fromarray(message.picture)})
+    shown = message.image_index if message.image is not None else None
+    parts: list[Part] = [{"type": "text", "text": image_words(NativeResult("", words, shown))}]
+    if message.image is not None:
+        parts.append({"type": "image", "image": Image.fromarray(message.image)})
     return parts
 
 
@@ -247,17 +247,17 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
 
 
 def _anchor(messages: Sequence[Mapping[str, Any]]) -> Anchor:
-    texts, pictures = [], []
+    texts, images = [], []
     for message in messages:
         content: str | list[Part] = message.get("content") or ""
         parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for part in parts:
             if part.get("type") == "image":
-                picture: Image.Image = part["image"]
-                pictures.append(hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest())
+                image: Image.Image = part["image"]
+                images.append(hashlib.sha256(f"{image.size}".encode() + image.tobytes()).hexdigest())
             else:
                 texts.append(str(part.get("text", "")))
-    return Anchor.of("\n".join(texts), pictures)
+    return Anchor.of("\n".join(texts), images)
 
 
 def _told(error: ToolError) -> str:

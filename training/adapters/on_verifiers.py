@@ -4,7 +4,7 @@
 
     prompt ──> harness ──> model          tools travel over MCP: one server a worker, which passes each call on to
                  │ MCP                    the worker, where the episodes and their stations are
-             EpisodeToolset ──> EpisodeDoor ──> EpisodeSession ──> rewards, metrics
+             EpisodeToolset ──> EpisodeServer ──> EpisodeSession ──> rewards, metrics
 
 The policy calls tools in its server's own form, so the protocol is `native`; words without a call are the answer. A
 rollout that has no score, since a tool broke or ran out of its time, raises while it is scored: verifiers then marks
@@ -27,7 +27,7 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from typing import Any
 
-from toolhand.agent_node.policies.chat import Pictures, ToolNames, native_turns
+from toolhand.agent_node.policies.chat import ImageParts, ToolNames, native_turns
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -105,7 +105,7 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState, vf.TaskConfig]):
         rollout = int(hashlib.sha256(trace.id.encode()).hexdigest()[:7], 16)
         row = {"task": self.data.document, "seed": self.data.seed}
         session = await asyncio.to_thread(shared_episodes(self.data.settings).open, row, rollout)
-        door = EpisodeDoor.of_this_process()
+        door = EpisodeServer.of_this_process()
         door.admit(trace, session)
         tools = session.tools()
         trace.state.door, trace.state.episode = door.address, trace.id
@@ -114,7 +114,7 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState, vf.TaskConfig]):
     @vf.stop
     async def episode_over(self, trace: vf.Trace) -> bool:
         """The turns are used up, or something ended the command."""
-        session = EpisodeDoor.of_this_process().session(trace.id)
+        session = EpisodeServer.of_this_process().session(trace.id)
         return session is not None and session.done
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
@@ -123,7 +123,7 @@ class EpisodeTask(vf.Task[EpisodeData, EpisodeState, vf.TaskConfig]):
         Raises:
             ToolError: UNAVAILABLE or INTERNAL: the rollout is to be dropped; no reward is recorded.
         """
-        door = EpisodeDoor.of_this_process()
+        door = EpisodeServer.of_this_process()
         session = door.session(trace.id)
         if session is None:
             raise ToolError(ErrorCode.INTERNAL, "The rollout has no episode.")
@@ -180,14 +180,14 @@ class EpisodeTaskset(vf.Taskset[EpisodeTask, EpisodesConfig]):
 # -- calls ---------------------------------------------------------------------------------------------
 
 
-class EpisodeDoor:
+class EpisodeServer:
     """Answers the calls of the tool server in the process that has the episodes; a thread for each connection.
 
     Attributes:
         address: Host, port and key.
     """
 
-    _made: EpisodeDoor | None = None
+    _made: EpisodeServer | None = None
     _making = threading.Lock()
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class EpisodeDoor:
         threading.Thread(target=self._welcome, daemon=True).start()
 
     @classmethod
-    def of_this_process(cls) -> EpisodeDoor:
+    def of_this_process(cls) -> EpisodeServer:
         """The one door."""
         with cls._making:
             if cls._made is None:
@@ -237,28 +237,28 @@ class EpisodeDoor:
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         entry = self._open.get(str(request["episode"]))
         if entry is None:
-            return {"words": "Not run: the episode is over.", "pictures": []}
+            return {"words": "Not run: the episode is over.", "images": []}
         _, session, one_by_one = entry
         with one_by_one:
             if session.done:
-                return {"words": "Not run: the episode is over.", "pictures": []}
+                return {"words": "Not run: the episode is over.", "images": []}
             try:
                 name = ToolNames(session.tools()).ours(str(request["tool"]))
                 result = session.call(name, request["arguments"])
             except ToolError as error:
-                return {"words": f"Error {error.code}: {error}", "pictures": []}
-        return {"words": words_of(result), "pictures": [Pictures("png").base64(picture) for picture in result.pictures]}
+                return {"words": f"Error {error.code}: {error}", "images": []}
+        return {"words": words_of(result), "images": [ImageParts("png").base64(image) for image in result.images]}
 
 
 def call_through(door: Sequence[Any], episode: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Call a tool of an episode in another process.
 
     Args:
-        door: Host, port and key of its EpisodeDoor.
+        door: Host, port and key of its EpisodeServer.
         episode, tool, arguments: Episode, tool and arguments of the call.
 
     Returns:
-        `words`, and `pictures` as PNG in base64.
+        `words`, and `images` as PNG in base64.
     """
     host, port, key = door
     with Client((str(host), int(port)), authkey=bytes.fromhex(str(key))) as connection:
@@ -287,11 +287,11 @@ class EpisodeToolset(vf.Toolset[vf.SharedToolsetConfig, EpisodeState]):
         ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> CallToolResult:
-        """Pass a call on to the episode; pictures come back after the words that name them."""
+        """Pass a call on to the episode; images come back after the words that name them."""
         state = self.state
         answer = await asyncio.to_thread(call_through, state.door, state.episode, name, dict(arguments or {}))
         content: list[Any] = [TextContent(type="text", text=answer["words"])]
-        content += [ImageContent(type="image", data=png, mime_type="image/png") for png in answer["pictures"]]
+        content += [ImageContent(type="image", data=png, mime_type="image/png") for png in answer["images"]]
         return CallToolResult(content=content)
 
 
@@ -304,7 +304,7 @@ def vf_key(*parts: Any) -> str:
 
 
 def _prompt(document: Mapping[str, Any], seed: int, settings: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """System prompt, and what the operator says; an episode is opened only where a picture comes with it."""
+    """System prompt, and what the operator says; an episode is opened only where an image comes with it."""
     task = task_from_document(document)
     if not isinstance(task, ShownTask):
         form = load_protocol(NATIVE)
@@ -322,7 +322,7 @@ def _as_sent(conversation: Sequence[Message]) -> tuple[str, list[Any]]:
             if isinstance(part, str):
                 parts.append(vf.TextContentPart(text=part))
             else:
-                address = "data:image/png;base64," + Pictures("png").base64(part)
+                address = "data:image/png;base64," + ImageParts("png").base64(part)
                 parts.append(vf.ImageUrlContentPart(image_url=vf.ImageUrlSource(url=address)))
         messages.append(vf.UserMessage(content=parts))
     return system.words, messages

@@ -1,4 +1,4 @@
-"""Episodes in verl 0.9: agent loops that own a whole rollout, its pictures and its reward. Importing this needs verl.
+"""Episodes in verl 0.9: agent loops that own a whole rollout, its images and its reward. Importing this needs verl.
 
 | `agent_name` | the policy writes | tools |
 |---|---|---|
@@ -65,7 +65,7 @@ class _Stream:
         mask: Mask of the response: 1 on tokens that the policy sampled.
         logprobs: Log-probabilities of the response, 0 where nothing was sampled; None where the server gives none.
         messages: The conversation as the chat template takes it.
-        images: Its pictures, in order.
+        images: Its images, in order.
         turns: Documents of its turns.
     """
 
@@ -241,7 +241,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
             return dropped(error)
 
     async def process_multi_modal_info(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
-        """The pictures as they are: verl would scale those of the prompt, and those of tools not."""
+        """The images as they are: verl would scale those of the prompt, and those of tools not."""
         parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
         images = [part["image"] for part in parts if part["type"] == "image"]
         return {"images": images} if images else {}
@@ -291,10 +291,10 @@ class SessionTool(BaseTool):  # type: ignore[misc, unused-ignore]
                 return ToolResponse(text="Not run: the episode is over."), 0.0, {}
             name = ToolNames(state.session.tools()).ours(self.name)
             result = await asyncio.to_thread(state.session.call, name, parameters)
-        images = [Image.fromarray(rgb) for rgb in result.pictures] if state.sees else []
-        pictures = {"image": images} if images else {}
+        images = [Image.fromarray(rgb) for rgb in result.images] if state.sees else []
+        shown = {"image": images} if images else {}
         code = "" if result.error_code is None else str(result.error_code)
-        return ToolResponse(text=words_of(result), **pictures), 0.0, {"error_code": code}
+        return ToolResponse(text=words_of(result), **shown), 0.0, {"error_code": code}
 
 
 class _Property(OpenAIFunctionPropertySchema):  # type: ignore[misc, unused-ignore]
@@ -358,7 +358,7 @@ def _ends(tokenizer: Any) -> set[int]:
 
 
 def chat_messages(conversation: Sequence[Message], sees: bool) -> tuple[list[dict[str, Any]], list[Image.Image]]:
-    """Messages as chat templates take them, pictures among the words where the model sees; and the pictures."""
+    """Messages as chat templates take them, images among the words where the model sees; and the images."""
     messages: list[dict[str, Any]] = []
     images: list[Image.Image] = []
     for turn in text_turns(conversation):

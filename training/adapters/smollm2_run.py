@@ -52,7 +52,7 @@ class LanguageOptions:
         wordings: Rows of each conversation of the teachers, in other words of the train split.
         rows: Rows of conversations that are drawn of these, at most.
         sentences: Commands beside them that are read into plans, without simulation.
-        unresolved: Conversations beside them, without simulation, whose words fit several things.
+        unresolved: Conversations beside them, without simulation, whose words fit several objects.
         batch: Rows of a step of the supervised training.
         epochs: Times that each row is seen.
         rounds: Rounds of GRPO on its own episodes after that, of 16 each.

@@ -16,7 +16,7 @@ from toolhand.tool_nodes.types import FloatArray
 from toolhand.training.advantages.gigpo import TurnAdvantages, or_gigpo
 from toolhand.training.advantages.steps import Anchor, ScoredRollout
 from toolhand.training.advantages.tokens import of_turns
-from toolhand.training.rollouts.pictures import hash_of
+from toolhand.training.rollouts.images import hash_of
 
 _KEYS = frozenset({"start", "end", "digest", "text"})
 
@@ -63,7 +63,7 @@ def turn_document(answered: Sequence[Message], start: int, end: int) -> dict[str
         start, end: The policy's tokens: the first, and the one after the last, counted in the response.
     """
     text = "\n".join(message.text for message in answered if message.role != "system")
-    anchor = Anchor.of(text, [hash_of(message.picture) for message in answered if message.picture is not None])
+    anchor = Anchor.of(text, [hash_of(message.image) for message in answered if message.image is not None])
     return {"start": start, "end": end, "digest": anchor.digest, "text": anchor.text}
 
 

@@ -41,7 +41,7 @@ def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -
     return {
         "data_source": f"toolhand/{task['kind']}",
         "agent_name": agent,
-        # verl measures and shows this; the conversation itself comes from the episode, pictures included.
+        # verl measures and shows this; the conversation itself comes from the episode, images included.
         "prompt": [{"role": "user", "content": words}],
         "reward_model": {"style": "rule", "ground_truth": ""},
         "extra_info": {"index": index, "task": json.dumps(dict(task), sort_keys=True), "seed": seed},

@@ -19,20 +19,20 @@ class Anchor:
     Attributes:
         digest: Equal for equal observations and for no others.
         text: The observation itself where it is text alone, so that others much like it can be found; None where
-            pictures belong to it, which are the same or are not.
+            images belong to it, which are the same or are not.
     """
 
     digest: str
     text: str | None = None
 
     @classmethod
-    def of(cls, text: str, pictures: Sequence[str] = ()) -> Anchor:
-        """The anchor of a text and of pictures, which are given as hashes of their bytes."""
+    def of(cls, text: str, images: Sequence[str] = ()) -> Anchor:
+        """The anchor of a text and of images, which are given as hashes of their bytes."""
         digest = hashlib.sha256()
-        for part in (text, *pictures):
+        for part in (text, *images):
             encoded = part.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
-        return cls(digest.hexdigest(), None if pictures else text)
+        return cls(digest.hexdigest(), None if images else text)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Any:
 
 
 WORDS, JSON, IMAGE = {"dtype": "string", "_type": "Value"}, {"_type": "Json"}, {"_type": "Image"}
-"""Features of `datasets`: text, a document as JSON text, and a picture as {"bytes", "path"}."""
+"""Features of `datasets`: text, a document as JSON text, and an image as {"bytes", "path"}."""
 
 
 def value(dtype: str) -> dict[str, Any]:

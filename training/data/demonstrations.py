@@ -1,6 +1,6 @@
 """Episodes as a robot's own data: what the joints did and what the camera saw, at a steady rate.
 
-The log of the physics has a state every `toolhand.sim.world.LOG_PERIOD_S`; one in so many is taken, and its picture
+The log of the physics has a state every `toolhand.sim.world.LOG_PERIOD_S`; one in so many is taken, and its image
 rendered afterwards from the logged positions. Time stands still while the policy thinks, so there are no frames of
 that.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toolhand.agent_node.console.options import require_at_least
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Policy
-from toolhand.sim.animation import logged_pictures
+from toolhand.sim.animation import logged_images
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.task import Category, Task
 from toolhand.sim.tasks.tasks import random_task
@@ -40,7 +40,7 @@ class Demonstration:
         fps: Frames a second.
         names: Names of the columns of `states`: the arm's joints [rad], then the opening of the jaws [m].
         states: (T, J + 1) measured, float32.
-        pictures: (T, H, W, 3) uint8 RGB, of the scene camera.
+        images: (T, H, W, 3) uint8 RGB, of the scene camera.
         success: The simulator found everything that was asked for.
         reward: Mean of the terms of the task's score, in 0..1.
         robot: Name of the robot.
@@ -51,7 +51,7 @@ class Demonstration:
     fps: int
     names: tuple[str, ...]
     states: NDArray[np.float32]
-    pictures: NDArray[np.uint8]
+    images: NDArray[np.uint8]
     success: bool
     reward: float
     robot: str
@@ -103,7 +103,7 @@ def demonstrate(station: Station, policy: Policy, task: Task, fps: int = FPS) ->
         fps,
         (*station.robot.arm_joints, "gripper_opening"),
         np.array(states, np.float32),
-        np.stack(list(logged_pictures(station, moved, station.scene_camera()))),
+        np.stack(list(logged_images(station, moved, station.scene_camera()))),
         outcome.truth.success,
         sum(terms.values()) / len(terms) if terms else float(outcome.truth.success),
         station.robot.name,

@@ -6,7 +6,7 @@
 `SETS` says for each where its publisher keeps files and columns; another set of these kinds of answers is a row more.
 Layouts and measures are those of the publishers' programs (RoboSpatial-Eval, BLINK_Benchmark, RoboRefer, lmms-eval);
 the sets themselves have not been read with this code. Nothing is downloaded. To ask a policy:
-`Conversation(question.text, toolbox, settings, pictures=question.images())`.
+`Conversation(question.text, toolbox, settings, images=question.images())`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import GIB, read_file, require_regular
 from toolhand.tool_nodes.plain_json import PlainJsonError
 from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
 from toolhand.tool_nodes.toolbox.images import SessionImage
-from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 from toolhand.tool_nodes.types import FloatArray
 from toolhand.training.data.arrow import arrow, parquet
 from toolhand.training.rewards.words import plain
@@ -377,7 +377,7 @@ def _pixels(file: ImageFile, mode: str) -> NDArray[np.uint8]:
     try:
         with opened(file, USUAL) as image:
             return np.asarray(image.convert(mode))
-    except PictureFileError as error:
+    except ImageFileError as error:
         raise RowError(f"its image cannot be read: {error}") from error
 
 

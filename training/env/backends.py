@@ -47,7 +47,7 @@ class EpisodeJudge(Protocol):
 
     @property
     def before(self) -> Snapshot:
-        """The things at the beginning."""
+        """The objects at the beginning."""
 
     @property
     def sim_time_s(self) -> float:
@@ -58,7 +58,7 @@ class EpisodeJudge(Protocol):
 
 
 ObjectIdsAt = Callable[[Frame, Sequence[tuple[float, float]]], "tuple[str, ...] | None"]
-"""(frame, normalized points) -> for each the id of the thing there, or ""."""
+"""(frame, normalized points) -> for each the id of the object there, or ""."""
 
 
 def _nobody_knows(frame: Frame, points: Sequence[tuple[float, float]]) -> None:
@@ -78,7 +78,7 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and is not leased again.
         camera: The scene camera; None where only the tools reach one.
-        object_ids_at: Function that tells what points of a picture truly lie on, see `toolhand.sim.station.Station`;
+        object_ids_at: Function that tells what points of an image truly lie on, see `toolhand.sim.station.Station`;
             None where it is not known.
         save: The station's snapshot. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
@@ -96,7 +96,7 @@ class StationPool(ABC):
 
     @abstractmethod
     def take(self, task: Task, seed: int) -> StationLease:
-        """A station as new, with a task's things on its table.
+        """A station as new, with a task's objects on its table.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a bad seed, and for a task that cannot be done or judged there;
@@ -152,7 +152,7 @@ class PhysicsPool(StationPool):
         return self._lend(station, Judge(station, before))
 
     def _pick(self, task: Task) -> Station | None:
-        """A free station, if there is one; best one that has the task's things already."""
+        """A free station, if there is one; best one that has the task's objects already."""
         with self._lock:
             if not self._free:
                 return None
@@ -247,7 +247,7 @@ class RosPool(StationPool):
     A graph that something failed in is ended, and another one started for the next episode.
 
     Args:
-        config: Configuration of the stations; a graph has the pictures, time step, renderer and arm of its own
+        config: Configuration of the stations; a graph has the images, time step, renderer and arm of its own
             parameter file, and perception without noise.
         graphs: Most graphs at once, 1 or more.
 

@@ -1,4 +1,4 @@
-"""One dial for how hard the world is: perception that errs, tools that fail, things that slip.
+"""One dial for how hard the world is: perception that errs, tools that fail, objects that slip.
 
     difficulty = Difficulty(0.5)
     task = difficulty.task(random_task(7), seed=7)
@@ -41,9 +41,9 @@ HARDEST_RATES = {
 }
 """Failures of each tool that can fail so, per call, at level 1."""
 LEAST_GRIP = 0.02
-"""Least friction at level 1, times a thing's own: one of four picks failed at it, none at 0.05."""
+"""Least friction at level 1, times an object's own: one of four picks failed at it, none at 0.05."""
 MOST_WEIGHT = 3.0
-"""Greatest mass at level 1, times a thing's own: the arm carries it still."""
+"""Greatest mass at level 1, times an object's own: the arm carries it still."""
 _STREAM = 15
 """Keeps these random numbers apart from others of the same seed."""
 
@@ -85,21 +85,21 @@ class Difficulty:
         return replace(config, noise=self.noise())
 
     def task(self, task: AnyTask, seed: int) -> AnyTask:
-        """The task with things that grip less and weigh more, see `scene`."""
+        """The task with objects that grip less and weigh more, see `scene`."""
         return replace(task, scene=self.scene(task.scene, seed))
 
     def scene(self, scene: Scene, seed: int) -> Scene:
-        """The scene with things that grip less and weigh more, each drawn from the seed."""
+        """The scene with objects that grip less and weigh more, each drawn from the seed."""
         return slippery(scene, seed, LEAST_GRIP**self.level, MOST_WEIGHT**self.level)
 
 
 def slippery(scene: Scene, seed: int, least_grip: float, most_weight: float = 1.0) -> Scene:
-    """The scene with things that slip from the hand and weigh more; the same one for 1 and 1.
+    """The scene with objects that slip from the hand and weigh more; the same one for 1 and 1.
 
     Args:
-        scene: Scene with the things.
-        seed: Decides, for each thing, how much: in equal proportions (log-uniform) between 1 and the bound.
-        least_grip: Times the friction of a thing, above 0 and at most 1; below 0.1 the gripper loses some.
+        scene: Scene with the objects.
+        seed: Decides, for each object, how much: in equal proportions (log-uniform) between 1 and the bound.
+        least_grip: Times the friction of an object, above 0 and at most 1; below 0.1 the gripper loses some.
         most_weight: Times its mass, 1 or more.
 
     Raises:

@@ -31,7 +31,7 @@ from toolhand.training.env.backends import CallbackPool, StationLease, StationPo
 from toolhand.training.env.failures import FailingToolbox, Failures
 from toolhand.training.env.grading import Grader, mean_of_terms
 from toolhand.training.env.session import EpisodeSession, SavedEpisode
-from toolhand.training.tasks.shown import asked_in, shown_pictures
+from toolhand.training.tasks.shown import asked_in, shown_images
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -105,7 +105,7 @@ class Environment:
 
         def begin(tools: Tools) -> Conversation:
             settings = replace(self._settings, protocol=asked_in(self._settings.protocol, task))
-            return Conversation(task.text, tools, settings, pictures=shown_pictures(task, lease.camera, lease.toolbox))
+            return Conversation(task.text, tools, settings, images=shown_images(task, lease.camera, lease.toolbox))
 
         return self._session_at(lease, task, seed, rollout, begin)
 

@@ -17,7 +17,7 @@ from toolhand.sim.tasks.judge import Judge, JudgedStation
 from toolhand.sim.tasks.task import Score, Task
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Tools
-from toolhand.training.tasks.shown import asked_in, shown_pictures
+from toolhand.training.tasks.shown import asked_in, shown_images
 
 
 class NotJudged(Exception):
@@ -82,8 +82,8 @@ def run_episode(
     require_scene(station, task)
     agent = Agent(policy, toolbox or station.toolbox, settings, stopped, listener)
     camera = getattr(station, "camera", None)  # in another process there is none
-    pictures = shown_pictures(task, camera, station.toolbox)
-    return judged(station, lambda: agent.run(task.text, pictures), lambda episode: task)
+    images = shown_images(task, camera, station.toolbox)
+    return judged(station, lambda: agent.run(task.text, images), lambda episode: task)
 
 
 def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Callable[[Episode], Task]) -> Outcome:
@@ -112,7 +112,7 @@ def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Ca
 
 
 def require_scene(station: JudgedStation, task: Task) -> None:
-    """Raises ToolError INVALID_ARGUMENT where the station shows other things than the task's scene has."""
+    """Raises ToolError INVALID_ARGUMENT where the station shows other objects than the task's scene has."""
     if isinstance(task, str):
         raise invalid(
             "A sentence alone is no task: nothing says what it means.",

@@ -4,14 +4,14 @@
     toolbox = FailingToolbox(station.toolbox, failures, seed=7, rollout=3)
 
 LAST (section 3.3, stage 2) simulates "empty returns or execution errors" in about 3,000 of its 16,000 samples and calls
-an answer partially correct that has only one of two things, and
+an answer partially correct that has only one of two objects, and
 SpaceTools' tools are stochastic by themselves: real ones, which fail and point beside what was meant. Neither gives
 rates.
 
 | kind | which tools | what happens |
 |---|---|---|
-| `empty` | all that move nothing | the call succeeds and returns nothing: no words, no picture, no `$variable` |
-| `wrong_point` | pointing | the point of another thing in the picture; as always where there is none |
+| `empty` | all that move nothing | the call succeeds and returns nothing: no words, no image, no `$variable` |
+| `wrong_point` | pointing | the point of another object in the image; as always where there is none |
 | `partial` | pointing at all of a kind | some of the points alone; as always where there is one |
 | TIMEOUT, EXECUTION_FAILED | all | the error, at once |
 | OBJECT_NOT_FOUND, NOT_RECOGNISED | those that are asked by words | the error |
@@ -24,8 +24,8 @@ rates.
 
 Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
 answered as always.
-That perception misses, blurs and confuses things is `toolhand.sim.perception.PerceptionNoise`; things that really slip
-are `toolhand.training.env.difficulty.slippery`.
+That perception misses, blurs and confuses objects is `toolhand.sim.perception.PerceptionNoise`; objects that really
+slip are `toolhand.training.env.difficulty.slippery`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ALL_TOOLS = "*"
 EMPTY, WRONG_POINT, PARTIAL = "empty", "wrong_point", "partial"
 
 _ANOTHER = 0.03
-"""Least distance from all right points at which a point counts as on another thing [shares of the picture]."""
+"""Least distance from all right points at which a point counts as on another object [shares of the image]."""
 _STREAM = 14
 """Keeps these random numbers apart from others of the same seed."""
 _SHOWN = 60
@@ -260,20 +260,20 @@ def _failed(spec: ToolSpec, kind: str) -> Callable[..., ToolResult]:
 
 
 def _wrong_point(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
-    """Does a pointing tool with another thing's point."""
+    """Does a pointing tool with another object's point."""
 
     def run(obj_name: str, image_index: SessionImage) -> ToolResult:
         result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
         assert tools is not None
         try:
-            things = tools.find("everything", image_index)
+            objects = tools.find("everything", image_index)
         except ToolError:  # nothing else is seen
             return result
         right = result.facts["points"]
-        others = [p for p in things.value if all(math.dist(p, q) >= _ANOTHER for q in right)]
+        others = [p for p in objects.value if all(math.dist(p, q) >= _ANOTHER for q in right)]
         if not others:
             return result
-        chosen = Answer([others[int(rng.integers(len(others)))]], things.backend)
+        chosen = Answer([others[int(rng.integers(len(others)))]], objects.backend)
         wrong = tools.report(obj_name, image_index, chosen, spec.name.endswith("detect_one"))
         return replace(wrong, facts={**wrong.facts, FACT: WRONG_POINT})
 

@@ -80,7 +80,7 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
 
 
 def _size(placed: PlacedObject, snapshot: Snapshot) -> FloatArray:
-    """Extents (x, y, z) of a thing [m]: as it stands, or along the base's axes where it lies on its side."""
+    """Extents (x, y, z) of an object [m]: as it stands, or along the base's axes where it lies on its side."""
     R = matrix_from_quat_wxyz(snapshot.objects[placed.id].quat_wxyz)
     if R[2, 2] >= np.cos(THRESHOLDS.tilt_rad):
         return np.asarray(placed.asset.size_m, float)
@@ -89,11 +89,11 @@ def _size(placed: PlacedObject, snapshot: Snapshot) -> FloatArray:
 
 @dataclass(frozen=True)
 class TrueScene:
-    """What a sentence can mean: the things of a station as they stand before it is carried out.
+    """What a sentence can mean: the objects of a station as they stand before it is carried out.
 
     Attributes:
         scene: The table before.
-        views: The things as a perfect observer would describe them, in the order of `scene.objects`.
+        views: The objects as a perfect observer would describe them, in the order of `scene.objects`.
         held: Ids of what the gripper holds.
         camera: The scene camera.
     """
@@ -159,7 +159,7 @@ class TrueScene:
             return UnreadTask(
                 text, self.scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
             )
-        if command.relation == "in" and not self.scene.find(references[0]).asset.takes_things:
+        if command.relation == "in" and not self.scene.find(references[0]).asset.takes_objects:
             return UnreadTask(text, self.scene, f"nothing fits in the {self.scene.find(references[0]).item}.")
         relation = cast(PlaceRelation | None, command.relation)
         return replace(task_of(text, self.scene, targets, relation, references), source=OWN_READING)

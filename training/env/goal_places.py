@@ -36,8 +36,8 @@ _DIRECTIONS: dict[str, Direction] = {
     "left_of": "left", "right_of": "right", "in_front_of": "front", "behind": "behind",
 }  # fmt: skip
 _SAID_M = 0.02
-"""A thing is at a point of the picture that was said within this [m]: placing is uncertain by 8 mm, and a thing stands
-with its middle over the point by as much."""
+"""An object is at a point of the image that was said within this [m]: placing is uncertain by 8 mm, and an object
+stands with its middle over the point by as much."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Apart:
-    """So far from the nearest of some things, from edge to edge [m], on any side."""
+    """So far from the nearest of some objects, from edge to edge [m], on any side."""
 
     metres: float
     references: tuple[str, ...]
@@ -99,7 +99,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class AtPoint:
-    """Over what the scene camera's picture shows at a point.
+    """Over what the scene camera's image shows at a point.
 
     Attributes:
         point: Normalized (x, y).
@@ -132,7 +132,7 @@ def goal_place(request: FreeSpaceRequest, references: Sequence[Sequence[str]], c
         camera: The scene camera.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where a reference is not the one thing that the place needs.
+        ToolError: INVALID_ARGUMENT where a reference is not the one object that the place needs.
     """
     own = len(request.references)
     places = [_one(request, references[:own], camera)]

@@ -38,8 +38,8 @@ except ImportError as error:
 ENV_ID = "Toolhand-v0"
 """What it is registered as."""
 
-PICTURE_SIZE = (320, 240)
-"""Width and height of an observation's picture [px]: as in fast rollouts."""
+IMAGE_SIZE = (320, 240)
+"""Width and height of an observation's image [px]: as in fast rollouts."""
 
 LONGEST_TEXT = 1_000_000
 """Longest text of an observation [characters], above the system prompt with the tools of all suites."""
@@ -48,7 +48,7 @@ _SEEDS = 2**31
 """Seeds that are drawn where none is given are below this."""
 
 GymObservation = dict[str, Any]
-"""`text` and `picture`."""
+"""`text` and `image`."""
 
 
 class AnyText(spaces.Text):
@@ -66,8 +66,8 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
     """One episode at a time.
 
     Observations have `text`, what the policy reads because of its turn (at the beginning the whole prompt), and
-    `picture`, the last one that came with it, uint8 (H, W, 3), scaled to one size and black where none came. `info` has
-    the same unscaled: `messages`, each with role, text and picture; at the beginning `task` and the schemas of the
+    `image`, the last one that came with it, uint8 (H, W, 3), scaled to one size and black where none came. `info` has
+    the same unscaled: `messages`, each with role, text and image; at the beginning `task` and the schemas of the
     `tools`; after a turn `error_code`; at the end `terms`, `success`, `reasons` and `stages` (time of each that was
     reached [s]).
 
@@ -76,7 +76,7 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
     Args:
         environment: Where and how; a simulated station where None.
         make_task: The task of a seed.
-        picture_size: (width, height) of observations' pictures [px].
+        image_size: (width, height) of observations' images [px].
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
@@ -85,15 +85,15 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
         self,
         environment: Environment | None = None,
         make_task: Callable[[int], Task] = random_task,
-        picture_size: tuple[int, int] = PICTURE_SIZE,
+        image_size: tuple[int, int] = IMAGE_SIZE,
     ) -> None:
-        self._environment = environment or Environment(StationConfig(image_size=picture_size, sleep=True))
+        self._environment = environment or Environment(StationConfig(image_size=image_size, sleep=True))
         self._make_task = make_task
-        self._size = picture_size
+        self._size = image_size
         self._session: EpisodeSession | None = None
-        width, height = picture_size
-        picture = spaces.Box(0, 255, (height, width, 3), np.uint8)
-        self.observation_space = spaces.Dict({"text": AnyText(LONGEST_TEXT), "picture": picture})
+        width, height = image_size
+        image = spaces.Box(0, 255, (height, width, 3), np.uint8)
+        self.observation_space = spaces.Dict({"text": AnyText(LONGEST_TEXT), "image": image})
         self.action_space = AnyText(Recovery().turn_characters)
 
     @property
@@ -164,23 +164,23 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
 
     def _observation(self, messages: Iterable[Message]) -> GymObservation:
         messages = list(messages)
-        pictures = [message.picture for message in messages if message.picture is not None]
+        images = [message.image for message in messages if message.image is not None]
         text = "\n".join(message.text for message in messages)
         if len(text) > LONGEST_TEXT:
             raise ToolError(ErrorCode.INTERNAL, f"An observation has {len(text)} characters: more than {LONGEST_TEXT}.")
-        return {"text": text, "picture": self._scaled(pictures[-1] if pictures else None)}
+        return {"text": text, "image": self._scaled(images[-1] if images else None)}
 
-    def _scaled(self, picture: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    def _scaled(self, image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
         width, height = self._size
-        if picture is None:
+        if image is None:
             return np.zeros((height, width, 3), np.uint8)
-        if picture.shape[:2] == (height, width):
-            return picture.copy()
-        return np.asarray(Image.fromarray(picture).resize(self._size, Image.Resampling.BILINEAR))
+        if image.shape[:2] == (height, width):
+            return image.copy()
+        return np.asarray(Image.fromarray(image).resize(self._size, Image.Resampling.BILINEAR))
 
 
 def _plain(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    return [{"role": message.role, "text": message.text, "picture": message.picture} for message in messages]
+    return [{"role": message.role, "text": message.text, "image": message.image} for message in messages]
 
 
 if ENV_ID not in gymnasium.registry:

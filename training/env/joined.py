@@ -24,7 +24,7 @@ RESPONSE_S = 60.0
 
 
 def require_spawning(simulator: SimulatorName) -> None:
-    """Refuse a simulator that cannot be given the things of a task. Raises ToolError INVALID_ARGUMENT."""
+    """Refuse a simulator that cannot be given the objects of a task. Raises ToolError INVALID_ARGUMENT."""
     if not SIMULATORS[simulator].entities:
         able = ", ".join(name for name, names in SIMULATORS.items() if names.entities)
         raise invalid(
@@ -35,14 +35,14 @@ def require_spawning(simulator: SimulatorName) -> None:
 class JoinedPool(StationPool):
     """The graph that runs on this ROS domain, with one episode at a time; its clock passes by itself.
 
-    Each episode resets the simulator, spawns the things of its task and is judged by the poses of entities.
+    Each episode resets the simulator, spawns the objects of its task and is judged by the poses of entities.
 
     Args:
         config: Backends and seed of the tools; the graph has them already.
         simulator: Simulator of the graph.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a simulator that things cannot be spawned in.
+        ToolError: INVALID_ARGUMENT for a simulator that objects cannot be spawned in.
     """
 
     def __init__(self, config: StationConfig, simulator: SimulatorName) -> None:

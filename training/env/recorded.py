@@ -1,4 +1,4 @@
-"""What a station's joints did, and where its things truly were, for the recording of a run."""
+"""What a station's joints did, and where its objects truly were, for the recording of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolhand.sim.station import Station
 from toolhand.sim.tasks.judge import JudgedStation
 
 _EVERY = 5
-"""Logged states for each one in which the things are kept [-]: 5 Hz, enough to look at."""
+"""Logged states for each one in which the objects are kept [-]: 5 Hz, enough to look at."""
 _KINDS: dict[int, ShapeKind] = {
     int(mujoco.mjtGeom.mjGEOM_BOX): "box",
     int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
@@ -23,8 +23,8 @@ _KINDS: dict[int, ShapeKind] = {
 }
 """How a viewer draws MuJoCo's geoms; a capsule as the cylinder that holds it. Others are left out."""
 _CORNERS = 24
-"""Corners of the convex hull that stands for a solid of a mesh [-]: its outline in this many directions. While a thing
-is carried, a recording has each of its solids every 0.2 s, in 3 kB."""
+"""Corners of the convex hull that stands for a solid of a mesh [-]: its outline in this many directions. While an
+object is carried, a recording has each of its solids every 0.2 s, in 3 kB."""
 _LAST_DRAWN_GROUP = 2
 """Geoms of higher groups are not drawn by MuJoCo's cameras [-]: solids that only touch."""
 
@@ -40,15 +40,15 @@ def motion_log(station: JudgedStation) -> MotionLog:
 
 
 def truth_log(station: Station) -> TruthLog:
-    """Table and things in the simulator's own geometry, from the log of the physics at 5 Hz and as they are now."""
+    """Table and objects in the simulator's own geometry, from the log of the physics at 5 Hz and as they are now."""
     world = station.world
     model, data = world.model, mujoco.MjData(world.model)
-    things = {placed.id for placed in world.scene.objects}
+    objects = {placed.id for placed in world.scene.objects}
     geoms, shapes = [], []
     for geom in range(model.ngeom):
         body = model.body(int(model.geom_bodyid[geom])).name
         name = "table" if model.geom(geom).name == "table" else body
-        if name != "table" and name not in things:
+        if name != "table" and name not in objects:
             continue
         kind = _KINDS.get(int(model.geom_type[geom]))
         if kind is None or (kind == "triangles" and not model.geom_contype[geom]):  # a skin of solids that are drawn

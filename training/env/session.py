@@ -1,7 +1,7 @@
 """One episode by its verbs, for engines that own the loop.
 
     with environment.open(task, seed=7) as session:
-        session.messages()                                   # what the policy reads first, pictures included
+        session.messages()                                   # what the policy reads first, images included
         session.call("robot.capture_image", {}).text         # an engine that parses calls itself
         session.say("<answer>Done.</answer>").done           # an engine that hands over whole turns
         session.score().total
@@ -68,14 +68,14 @@ class TurnResult:
         return "\n".join(message.words for message in self.messages)
 
     @property
-    def pictures(self) -> tuple[NDArray[np.uint8], ...]:
-        """The pictures that came with them, uint8 RGB (H, W, 3) each."""
-        return tuple(message.picture for message in self.messages if message.picture is not None)
+    def images(self) -> tuple[NDArray[np.uint8], ...]:
+        """The images that came with them, uint8 RGB (H, W, 3) each."""
+        return tuple(message.image for message in self.messages if message.image is not None)
 
     @property
-    def picture(self) -> NDArray[np.uint8] | None:
+    def image(self) -> NDArray[np.uint8] | None:
         """The last of them, or None."""
-        return self.pictures[-1] if self.pictures else None
+        return self.images[-1] if self.images else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class SavedEpisode:
         station: The physics, the cameras and what the robot knows; this part can be pickled.
         conversation: The conversation and its variables.
         task: Task to be done.
-        before: The things before the robot moved.
+        before: The objects before the robot moved.
         turn_ends_s: End of each turn so far, see EpisodeSession [s].
     """
 
@@ -178,7 +178,7 @@ class EpisodeSession:
         return self._sound
 
     def messages(self) -> tuple[Message, ...]:
-        """The whole conversation, with pictures, as the policy reads it next."""
+        """The whole conversation, with images, as the policy reads it next."""
         return self._open().messages
 
     def tools(self) -> list[dict[str, Any]]:
@@ -282,14 +282,14 @@ class EpisodeSession:
         return ScoredEpisode(self.episode, score, self.tools(), self.seed, self.rollout, self.turn_ends_s)
 
     def object_ids_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
-        """What points of a picture truly lie on, for measuring; never shown to a policy.
+        """What points of an image truly lie on, for measuring; never shown to a policy.
 
         Args:
-            image_index: Index of one of the conversation's pictures.
+            image_index: Index of one of the conversation's images.
             points: Normalized (x, y) of it, from the top left.
 
         Returns:
-            For each point the id of a thing, or ""; None where unknown, as of a crop or a drawing.
+            For each point the id of an object, or ""; None where unknown, as of a crop or a drawing.
         """
         self._open()
         images = self.episode.session.images

@@ -4,7 +4,7 @@
 
 | world | what points | what goes wrong |
 |---|---|---|
-| `erring` | `roborefer.*` by the simulator's truth with noise, `vlm.*` by `pixels` | see ERRING_RATES; things slip |
+| `erring` | `roborefer.*` by the simulator's truth with noise, `vlm.*` by `pixels` | see ERRING_RATES; objects slip |
 
 What one pointer gets wrong the other may get right; neither is right always, and nothing tells but asking both, or
 looking again.
@@ -33,9 +33,9 @@ ERRING_RATES: Mapping[str, Mapping[str, float]] = {
 """Failures on purpose in the world `erring`, per call: a policy that checks nothing does about half of its tasks, and
 one that checks has room above it."""
 ERRING_LEAST_GRIP = 0.03
-"""Least friction of a thing there, times its own, as of `toolhand.training.env.difficulty.LEAST_GRIP`."""
+"""Least friction of an object there, times its own, as of `toolhand.training.env.difficulty.LEAST_GRIP`."""
 ERRING_MOST_WEIGHT = 2.0
-"""Greatest mass of a thing there, times its own [-]; a round figure."""
+"""Greatest mass of an object there, times its own [-]; a round figure."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class NamedWorld:
         return Failures(self.rates, shared)
 
     def scene(self, scene: Scene, seed: int) -> Scene:
-        """The scene with this world's things."""
+        """The scene with this world's objects."""
         return slippery(scene, seed, self.least_grip, self.most_weight)
 
 
@@ -79,7 +79,7 @@ ERRING = NamedWorld(
     ERRING_LEAST_GRIP,
     ERRING_MOST_WEIGHT,
 )
-"""Two pointers that err differently, outlines that are empty now and then, things that slip."""
+"""Two pointers that err differently, outlines that are empty now and then, objects that slip."""
 WORLDS: Mapping[str, NamedWorld] = {ERRING.name: ERRING}
 """By name."""
 

@@ -1,4 +1,4 @@
-"""`python -m toolhand.training.grasps.fit`: tries grasps of generated things in physics, and fits what their scores
+"""`python -m toolhand.training.grasps.fit`: tries grasps of generated objects in physics, and fits what their scores
 say.
 
 python -m toolhand.training.grasps.fit try --out trials.npz --first-seed 0 --scenes 300
@@ -30,13 +30,13 @@ from toolhand.training.grasps.trials import TrialHand
 KINDS: tuple[Clutter, ...] = ("single", "packed", "pile", "touching")
 """Kinds of clutter that take turns."""
 SENSOR = "realsense_d435"
-"""The sensor whose pictures the grasps come from: a fit to clean ones would be too sure of noisy ones."""
-_THINGS, _OTHERS = 4, 3
-"""Things of a scene, and grasps of each beside the best [-]: a scene of clutter costs as much as five trials."""
+"""The sensor whose images the grasps come from: a fit to clean ones would be too sure of noisy ones."""
+_OBJECTS, _OTHERS = 4, 3
+"""Objects of a scene, and grasps of each beside the best [-]: a scene of clutter costs as much as five trials."""
 _IN_CLUTTER = 6
-"""Things of a scene of clutter [-]."""
+"""Objects of a scene of clutter [-]."""
 _LEAST_PX = 300
-"""Fewer visible pixels of a thing are not asked for [px]."""
+"""Fewer visible pixels of an object are not asked for [px]."""
 PRIOR = {
     "slope": -1.0,
     "steep": -6.0,
@@ -94,7 +94,7 @@ def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
     rng = np.random.default_rng([seed, 0x67])
     visible = [k for k in range(len(scene.objects)) if int((frame.ids == k).sum()) >= _LEAST_PX]
     found = []
-    for k in rng.permutation(visible)[:_THINGS]:
+    for k in rng.permutation(visible)[:_OBJECTS]:
         try:
             proposed = AnalyticGraspGenerator(seed).propose(cloud, (frame.ids == k).ravel(), frame.T_base_camera)
         except ToolError:

@@ -53,12 +53,12 @@ class TrialHand:
         self._starts = [park, *(park + turn for turn in spread)]
 
     def grasp(self, T_base_gripper: FloatArray, target: str) -> GraspTrial | None:
-        """Try a pose (4, 4) or its mirror image on a thing; None where the arm cannot get there."""
+        """Try a pose (4, 4) or its mirror image on an object; None where the arm cannot get there."""
         flipped = T_base_gripper.copy()
         flipped[:3, :2] *= -1.0
         for T in (T_base_gripper, flipped):
             for start in self._starts:
-                q = self._kinematics.descend(T, start, _ITERATIONS)
+                q = self._kinematics.solve_ik(T, start, _ITERATIONS)
                 if q is None:
                     continue
                 way_out = self._line(T, -APPROACH_M * T[:3, 2], q)
@@ -72,7 +72,7 @@ class TrialHand:
         for k in range(1, _STATIONS + 1):
             moved = T.copy()
             moved[:3, 3] += shift * k / _STATIONS
-            there = self._kinematics.descend(moved, way[-1], _ITERATIONS)
+            there = self._kinematics.solve_ik(moved, way[-1], _ITERATIONS)
             if there is None or np.abs(there - way[-1]).max() > 0.5:
                 return None
             way.append(there)

@@ -37,8 +37,8 @@ TASKS = 16
 """Default number of tasks of a stage [-], to look at: a step of training takes 64 and more."""
 VALIDATION_SHARE = 0.25
 """Tasks for validation beside each one to train on [-]; a round figure."""
-PICTURE = (640, 480)
-"""(width, height) of the camera's picture [px]."""
+IMAGE = (640, 480)
+"""(width, height) of the camera's image [px]."""
 ERRING = 0.4
 """Difficulty of a stage's world [-]: tools err as in the trajectories of SFT (`toolhand.training.data.synthesis`)."""
 STRIDE = 100_000_000
@@ -250,7 +250,7 @@ def plan_of(
         reward=recipe.name,
         turns=stage.turns.value,
         suites=stage.suites or recipe.suites,
-        image_size=PICTURE,
+        image_size=IMAGE,
         perception=where.perception,
         sensor=where.sensor,
         difficulty=where.difficulty,

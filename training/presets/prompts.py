@@ -1,9 +1,9 @@
-"""Tasks as prompts for reinforcement learning: Parquet with the pictures inside.
+"""Tasks as prompts for reinforcement learning: Parquet with the images inside.
 
 A row has the columns that verl's data set reads, and what stands for the task, from which Toolhand's agent loop makes
 the episode:
 
-    {"data_source", "agent_name", "prompt": [{"role", "content"}, ...], "images": [picture, ...],
+    {"data_source", "agent_name", "prompt": [{"role", "content"}, ...], "images": [image, ...],
      "reward_model": {"style", "ground_truth"}, "extra_info": {"index", "split", "seed", "task"}}
 
 Each `<image>` of the contents stands for the next of `images`. `task` is JSON; `ground_truth` is empty, since the
@@ -33,12 +33,12 @@ from toolhand.training.data.formats.sharegpt import PLACEHOLDER, said
 from toolhand.training.data.formats.writing import json_text
 from toolhand.training.pool.workers import Workers
 from toolhand.training.recipes.recipe import TrainingRecipe
-from toolhand.training.rollouts.pictures import hash_of
+from toolhand.training.rollouts.images import hash_of
 from toolhand.training.rollouts.plan import RolloutPlan
 from toolhand.training.tasks.kinds import task_document
 
 ROWS_OF_A_SHARD = 64
-"""Prompts of a shard [-]: a picture of a shelf has megabytes."""
+"""Prompts of a shard [-]: an image of a shelf has megabytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class TaskPrompt:
         seed: Seed of its station.
         task: The document that stands for it.
         messages: (role, content) each.
-        pictures: Those of the contents, in order: SHA-256, see `toolhand.training.rollouts.pictures.hash_of`, and PNG
+        images: Those of the contents, in order: SHA-256, see `toolhand.training.rollouts.images.hash_of`, and PNG
             file.
     """
 
@@ -60,7 +60,7 @@ class TaskPrompt:
     seed: int
     task: dict[str, Any]
     messages: tuple[tuple[str, str], ...]
-    pictures: tuple[tuple[str, bytes], ...]
+    images: tuple[tuple[str, bytes], ...]
 
 
 def tasks_of_kinds(
@@ -103,8 +103,8 @@ class Prompter:
         plan, document = self._plan, self._plan.tasks[index]
         seed = plan.station_seed(index)
         with self._environment.open(plan.task(index), seed) as session:
-            messages, pictures = _contents(session.messages())
-        return TaskPrompt(index, str(document["split"]), seed, dict(document), messages, pictures)
+            messages, images = _contents(session.messages())
+        return TaskPrompt(index, str(document["split"]), seed, dict(document), messages, images)
 
     def close(self) -> None:
         """End what the environment has started."""
@@ -177,7 +177,7 @@ def _row(prompt: TaskPrompt, source: str, agent: str) -> dict[str, Any]:
         "data_source": source,
         "agent_name": agent,
         "prompt": [{"role": role, "content": content} for role, content in prompt.messages],
-        "images": [{"bytes": png, "path": f"{name}.png"} for name, png in prompt.pictures],
+        "images": [{"bytes": png, "path": f"{name}.png"} for name, png in prompt.images],
         "reward_model": {"style": "rule", "ground_truth": ""},
         "extra_info": {
             "index": prompt.index,

@@ -5,7 +5,7 @@ is offered the pointing tool alone and two examples of using it (D.1); it teache
 itself begins with "Phase-1 SFT", on 2,000 trajectories of the expert and 6,000 of teachers with all tools. Section D.1
 keeps the robot out of both stages of RL, and so do the kinds below.
 
-Pointing, at things as at free places, is worth NNDC with its clip, and no format score is added: of the rewards that
+Pointing, at objects as at free places, is worth NNDC with its clip, and no format score is added: of the rewards that
 Table 5 compares for free places this one did best (35.25; with the format score 33.61, NSDH 21.31), and "we adopt NNDC
 (without a format reward) for all subsequent training stages" (E.2).
 """
@@ -25,7 +25,7 @@ CODE = "released code: max_assistant_turns"
 EXPERT, EXPERT_PROTOCOL = "phase_1_irl", "spacetools_pointing"
 """The stage that trains the expert, and its prompt: figure 3 with two examples (D.1)."""
 POINTING_KINDS = ("yes_no", "box", "free_space", "point")
-"""What the expert is trained on: RoboSpatial's relations, boxes and free places (E.2), and single things."""
+"""What the expert is trained on: RoboSpatial's relations, boxes and free places (E.2), and single objects."""
 SEEING = ("point", "free_space", "depth", "yes_no", "choice", "box", "pose", "grasp")
 """What the policy is trained on: all that is answered with vision tools alone (D.1)."""
 

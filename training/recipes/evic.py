@@ -1,8 +1,8 @@
 """E-ViC: RL from the first step on, without trajectories to imitate; a gate that pays in full where a tool was used.
 
-A zoom has to be worth its turn. On things of the table it is not: in a picture of 160x120 small things are pointed at
+A zoom has to be worth its turn. On objects of the table it is not: in an image of 160x120 small objects are pointed at
 as often as large ones, so a policy learns there that looking closer is for nothing. Print is another matter: the lot
-numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px shows them at 8 px, below the
+numbers of `small_print` are 14 px high in an image of 1800 px. An overview of 1024 px shows them at 8 px, below the
 9 px that a reader needs; a crop shows them whole.
 
 Eq. 4 sums over the tokens of a rollout; verl's default, the mean over the tokens of a batch, is kept in presets.

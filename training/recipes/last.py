@@ -1,4 +1,4 @@
-"""LAST: what the pictures of tools mean, then when to call them and what to do when they fail, then RL.
+"""LAST: what the images of tools mean, then when to call them and what to do when they fail, then RL.
 
 Section 4.1 gives one set of numbers for SFT. That it holds for the warm-up too is our reading.
 """

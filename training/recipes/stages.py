@@ -136,7 +136,7 @@ class RlStage(_Numbers):
         entropy_coef: Weight of the entropy.
         clip: Clipping of the ratio of new and old probability, on both sides of 1.
         temperature, top_p, top_k: Settings of sampling; a top_k of -1 is every token.
-        max_prompt: Tokens of the task, its picture included.
+        max_prompt: Tokens of the task, its image included.
         max_response: Tokens of all that follows, results of tools included.
         max_action, max_observation: Tokens of one turn, and of what its call brings; None where there is no such bound.
         turns: Assistant turns.

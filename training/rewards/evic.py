@@ -29,7 +29,7 @@ ZERO = 1e-6
 REGION_WIDTH = 0.5
 """Alpha of Eq. 13, sigma by the extent of the region [-]; Appendix D.3.1. No relation to the alpha of Eq. 1."""
 POINT_SIGMA = 0.1
-"""Sigma_pt of Eq. 17 [picture widths]; Appendix D.3.2."""
+"""Sigma_pt of Eq. 17 [image widths]; Appendix D.3.2."""
 PATH_DECAY = 0.1
 """Beta of Eq. 21, by the largest distance [-]; Appendix D.4."""
 START_WEIGHT, END_WEIGHT = 0.4, 0.6
@@ -37,7 +37,7 @@ START_WEIGHT, END_WEIGHT = 0.4, 0.6
 ENDS_WEIGHT, PATH_WEIGHT = 0.3, 0.7
 """Omega_goal and omega_traj of Eq. 23 [-]; Appendix D.4."""
 LARGEST = float(np.sqrt(2.0))
-"""d_max by the picture's width W [-]; Appendix D.4. W = 256 itself cancels out of every term."""
+"""d_max by the image's width W [-]; Appendix D.4. W = 256 itself cancels out of every term."""
 
 
 def choice(answer: str | None, truth: str, as_printed: bool = True) -> float:
@@ -121,8 +121,8 @@ def path_coverage(path: Any, truth: Any) -> float:
 def path_ends(path: Any, truth: Any, as_printed: bool = True) -> float:
     """R_goal, Eq. 22: `0.4 exp(-|p_1 - g_1| / d_max) + 0.6 exp(-|p_N - g_M| / d_max)`.
 
-    Oversight: without the beta of Eq. 21 the worst ends in the picture still score exp(-1) = 0.37 and an error of a
-    tenth of the picture costs 7 %. Corrected, with beta = 0.1 as in Eq. 21.
+    Oversight: without the beta of Eq. 21 the worst ends in the image still score exp(-1) = 0.37 and an error of a
+    tenth of the image costs 7 %. Corrected, with beta = 0.1 as in Eq. 21.
 
     Args:
         path: (N, 2).

@@ -17,7 +17,7 @@ SPAN_WORDS = 4
 SENTENCE_CHARACTERS = 10
 """Shorter pieces between full stops are no sentences [characters]: "0.5" is none."""
 NDTW_LOW, NDTW_HIGH = 0.3, 0.8
-"""Distances up to which a path scores 1, and from which on 0 [picture widths]; section 4.3 and C.4."""
+"""Distances up to which a path scores 1, and from which on 0 [image widths]; section 4.3 and C.4."""
 NUMBERS_AGREE = 1e-6
 """Largest difference of two numbers that count as the same [-]; a round figure."""
 
@@ -104,7 +104,7 @@ def answers_match(answer: str | None, truth: str | Sequence[str]) -> float:
 
 
 def ndtw(path: Any, truth: Any, as_printed: bool = True) -> float:
-    """Distance of two paths by dynamic time warping [picture widths] (B.2), 0 or more; inf for what is no path.
+    """Distance of two paths by dynamic time warping [image widths] (B.2), 0 or more; inf for what is no path.
 
     Euclidean distances of matched points, summed along the cheapest matching that keeps both orders.
 

@@ -18,7 +18,7 @@ MOST_POINTS = 1000
 FARTHEST_NUMBER = 1e9
 """An answer with a coordinate beyond this is none [-]: squares of larger ones are no numbers any more."""
 THINNEST = 1e-12
-"""A hull of less area is a line [unit of the points, squared]: a millionth of a picture, squared."""
+"""A hull of less area is a line [unit of the points, squared]: a millionth of an image, squared."""
 
 
 def wrong(message: str) -> ToolError:
@@ -27,7 +27,7 @@ def wrong(message: str) -> ToolError:
 
 
 def answered_rows(value: Any, columns: int = 2, rows: int | None = None) -> FloatArray | None:
-    """A policy's points or boxes as float64 (N, columns); None where they are no such thing.
+    """A policy's points or boxes as float64 (N, columns); None where they are no such object.
 
     One row may come without its outer list. None for anything that is not numbers of this shape up to 1e9, for an empty
     list, for another number of rows than `rows`, and for more than 1000 of them.

@@ -30,7 +30,7 @@ from toolhand.training.rewards.shapes import (
 from toolhand.training.rewards.words import plain
 
 DECAY = 5.0
-"""How fast NNDC falls with distance, in picture widths [-]; main paper, section on rewards."""
+"""How fast NNDC falls with distance, in image widths [-]; main paper, section on rewards."""
 FARTHEST = float(np.sqrt(2.0))
 """Largest distance of two normalized image points [-]; the same formula."""
 FORMAT_WEIGHT = 0.3

@@ -18,8 +18,8 @@ from toolhand.training.env.environment import Environment
 from toolhand.training.env.session import EpisodeSession, SavedEpisode
 from toolhand.training.rollouts.collection import write_shard
 from toolhand.training.rollouts.from_episode import record_of
-from toolhand.training.rollouts.labels import things_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
+from toolhand.training.rollouts.labels import objects_of
 from toolhand.training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
 from toolhand.training.rollouts.record import RolloutRecord
 from toolhand.training.rollouts.work import play
@@ -73,7 +73,7 @@ def branch(
     choose_sets(plan.objects)
     environment = plan.environment()
     snapshot, labels = _snapshot(environment, plan, group, after)
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     records = []
     for number in range(count):
         with environment.resume(snapshot, number) as session:
@@ -81,7 +81,7 @@ def branch(
             record = record_of(
                 session.scored(),
                 store,
-                labels=[*labels, *things_of(session)[len(labels) :]],
+                labels=[*labels, *objects_of(session)[len(labels) :]],
                 task=plan.tasks[group],
                 policy=plan.policy,
                 seeds={"plan": plan.seed, "policy": plan.policy_seed(group, number)},
@@ -101,7 +101,7 @@ def _snapshot(
         if session.done:
             turns = len(session.episode.turns)
             raise invalid(f"The episode is over after {turns} turns: save it earlier.")
-        return session.save(), things_of(session)
+        return session.save(), objects_of(session)
 
 
 def _policy(session: EpisodeSession, plan: RolloutPlan, group: int, number: int) -> Policy:

@@ -1,8 +1,8 @@
-"""A folder of rollouts: `shards/*.jsonl`, a record a line, beside the pictures and long texts that they share.
+"""A folder of rollouts: `shards/*.jsonl`, a record a line, beside the images and long texts that they share.
 
 DIR/plan.json                what was to be collected, see `toolhand.training.rollouts.plan`; absent without a plan
 DIR/shards/00012.jsonl       the rollouts of a group, in order; each shard appears whole
-DIR/pictures/, DIR/texts/    see `toolhand.training.rollouts.pictures`
+DIR/pictures/, DIR/texts/    see `toolhand.training.rollouts.images`
 
 for record in read_rollouts(Path("rollouts")):
     ...
@@ -17,7 +17,7 @@ from typing import BinaryIO
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes.files import GIB, MIB, open_file
 from toolhand.tool_nodes.results import ToolError, invalid
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import RolloutRecord
 
 SHARDS = "shards"
@@ -45,7 +45,7 @@ def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[Rollo
         ToolError: INVALID_ARGUMENT for a folder that is none, and for a bad row without `bad_row`.
     """
     for path in shard_paths(folder):
-        yield from read_shard(path, PictureStore(folder), bad_row)
+        yield from read_shard(path, ImageStore(folder), bad_row)
 
 
 def shard_paths(folder: Path) -> list[Path]:
@@ -56,7 +56,7 @@ def shard_paths(folder: Path) -> list[Path]:
     return sorted(shards.glob("*.jsonl"))
 
 
-def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
+def read_shard(path: Path, store: ImageStore, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
     """The rollouts of one file; arguments and errors as of `read_rollouts`."""
     try:
         with open_file(path, store.folder, _SHARD_BYTES) as file:

@@ -31,8 +31,8 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.tools.suites import require_installed
 from toolhand.training.pool.workers import JobEnd, Workers
 from toolhand.training.rollouts.collection import read_shard, shard_path, write_shard
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.options import ONE_PROCESS, PROCESSES, RAY, STOPS, StopRules, WorkerOptions
-from toolhand.training.rollouts.pictures import PictureStore
 from toolhand.training.rollouts.plan import RolloutPlan, claimed
 from toolhand.training.rollouts.record import RolloutRecord
 from toolhand.training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
@@ -200,7 +200,7 @@ class _Collecting:
         """See what the folder has, and what is missing."""
         _sweep(self._folder)
         bad_rows: list[str] = []
-        store = PictureStore(self._folder)
+        store = ImageStore(self._folder)
         for number in range(len(self._plan.tasks)):
             there = self._there(number, store, bad_rows)
             missing = [RolloutOrder(number, k) for k in range(self._plan.group_size) if k not in there]
@@ -216,14 +216,14 @@ class _Collecting:
         self.report.bad_rows = tuple(bad_rows)
         self._watch()
 
-    def _there(self, number: int, store: PictureStore, bad_rows: list[str]) -> dict[int, RolloutRecord]:
+    def _there(self, number: int, store: ImageStore, bad_rows: list[str]) -> dict[int, RolloutRecord]:
         path = shard_path(self._folder, number)
         if not path.exists():
             return {}
         found = {}
         for record in read_shard(path, store, lambda error: bad_rows.append(str(error))):
             ours = record.group == number and 0 <= record.rollout < self._plan.group_size
-            lacking = [m.picture for m in record.messages if m.picture and not store.path(m.picture).is_file()]
+            lacking = [m.image for m in record.messages if m.image and not store.path(m.image).is_file()]
             if not ours or lacking:
                 why = f"its picture {lacking[0][:12]} is gone" if lacking else "it is not of this group"
                 bad_rows.append(f"{path}, {record.id}: {why}.")

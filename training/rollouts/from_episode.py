@@ -9,7 +9,7 @@ from typing import Any
 from toolhand.agent_node.episode import Exchange, Turn
 from toolhand.training.env.failures import FACT
 from toolhand.training.env.session import ScoredEpisode
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import (
     CallEntry,
     MessageRecord,
@@ -22,7 +22,7 @@ from toolhand.training.rollouts.record import (
 
 def record_of(
     played: ScoredEpisode,
-    store: PictureStore,
+    store: ImageStore,
     *,
     task: Mapping[str, Any],
     policy: str,
@@ -30,17 +30,17 @@ def record_of(
     labels: Sequence[Mapping[str, Any]] = (),
     seeds: Mapping[str, int] | None = None,
 ) -> RolloutRecord:
-    """The record of an episode; its pictures go into the store.
+    """The record of an episode; its images go into the store.
 
     Args:
         played: The episode, as `EpisodeSession.scored` gives it.
-        store: Takes the pictures.
+        store: Takes the images.
         task: The task as a JSON document.
         policy, group, seeds: Fields of RolloutRecord.
         labels: Labels of each turn; none where empty.
 
     Raises:
-        ToolError: UNAVAILABLE where a picture cannot be written.
+        ToolError: UNAVAILABLE where an image cannot be written.
     """
     episode, score, truth, ends = played.episode, played.score, played.score.truth, played.turn_ends_s
     hashes = [store.add(image.rgb) for image in episode.session.images]
@@ -48,16 +48,16 @@ def record_of(
     messages = []
     for k, message in enumerate(episode.messages):
         turn = written.get(k)
-        picture = None if message.image_index is None else hashes[message.image_index]
-        if picture is None and message.picture is not None:
-            picture = store.add(message.picture)
+        shown = None if message.image_index is None else hashes[message.image_index]
+        if shown is None and message.image is not None:
+            shown = store.add(message.image)
         messages.append(
             MessageRecord(
                 message.role,
                 message.text,
                 message.words,
                 message.image_index,
-                picture,
+                shown,
                 turn is not None and turn.as_sampled.text == message.text,
             )
         )
@@ -98,7 +98,7 @@ def _turn(turn: Turn, hashes: Sequence[str], labels: Mapping[str, Any], ended_s:
     whole = turn.sampled is None
     calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
     return TurnRecord(
-        prompt=PromptRecord(turn.prompt.messages, turn.prompt.pictured),
+        prompt=PromptRecord(turn.prompt.messages, turn.prompt.imaged),
         text=said.text,
         span=(0, len(turn.text)) if whole else (0, 0),
         token_ids=tuple(int(token) for token in said.token_ids),
@@ -126,7 +126,7 @@ def _call(exchange: Exchange, hashes: Sequence[str]) -> CallEntry:
         arguments=call.arguments,
         words=exchange.words,
         error_code=code,
-        picture=None if record.image_index is None else hashes[record.image_index],
+        image=None if record.image_index is None else hashes[record.image_index],
         failed_on_purpose=str(record.result.facts.get(FACT, "")),
         seconds=_rounded(record.wall_s),
     )

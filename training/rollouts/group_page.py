@@ -24,14 +24,14 @@ from toolhand.training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, Tur
 from toolhand.training.advantages.grpo import EPSILON, grpo
 from toolhand.training.advantages.steps import ScoredRollout
 from toolhand.training.rollouts.credit import credited
-from toolhand.training.rollouts.labels import calls_with_things
-from toolhand.training.rollouts.pictures import PictureSource
+from toolhand.training.rollouts.images import ImageSource
+from toolhand.training.rollouts.labels import calls_with_objects
 from toolhand.training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
-PICTURES_BYTES = 8_000_000
-"""What the pictures of a page may take (a third more in base64) [bytes]: browsers open that at once."""
+IMAGES_BYTES = 8_000_000
+"""What the images of a page may take (a third more in base64) [bytes]: browsers open that at once."""
 _SIZES = ((200, 65), (160, 50), (120, 40), (80, 30))
-"""(longer side [px], JPEG quality) of pictures, the best that fits."""
+"""(longer side [px], JPEG quality) of images, the best that fits."""
 _PLAIN = 0.05
 """Advantages of less than this are shown without colour [-]; a round figure."""
 
@@ -66,13 +66,13 @@ class GroupCredit:
 
 
 def write_group_page(
-    records: Sequence[RolloutRecord], pictures: PictureSource, path: Path, anchor: AnchorChoice = PRINTED
+    records: Sequence[RolloutRecord], images: ImageSource, path: Path, anchor: AnchorChoice = PRINTED
 ) -> None:
     """Write the page of one group, atomically.
 
     Args:
         records: Records of one group: they began in the same state.
-        pictures: Has their pictures; of one that is missing the page says so.
+        images: Has their images; of one that is missing the page says so.
         path: The page.
         anchor: Which observation OR-GIGPO compares turns by.
 
@@ -93,7 +93,7 @@ def write_group_page(
             for t in range(max(len(record.turns) for record in records))
         ],
         comparisons=_comparisons(records, credit, names),
-        gallery=Gallery(pictures, PICTURES_BYTES // max(1, shown), _SIZES),
+        gallery=Gallery(images, IMAGES_BYTES // max(1, shown), _SIZES),
         did=_DID[anchor],
         gamma=GAMMA,
     )
@@ -129,15 +129,15 @@ def _move(turn: TurnRecord) -> str:
 
 def _results(turn: TurnRecord) -> Iterator[tuple[str, str]]:
     """(name, what came of it) of each call."""
-    for call, on in calls_with_things(turn):
+    for call, on in calls_with_objects(turn):
         outcome = call.error_code or ("ok" if on is None else f"on {', '.join(name or 'the table' for name in on)}")
         yield call.tool.rpartition(".")[2], outcome
 
 
 def _shown(turn: TurnRecord) -> list[CallEntry]:
-    """Calls of a turn whose pictures are shown: the last one, on which is drawn what came of the turn."""
-    pictured = [call for call in turn.calls if call.picture is not None and not call.tool.endswith("with_pointcloud")]
-    return pictured[-1:]
+    """Calls of a turn whose images are shown: the last one, on which is drawn what came of the turn."""
+    imaged = [call for call in turn.calls if call.image is not None and not call.tool.endswith("with_pointcloud")]
+    return imaged[-1:]
 
 
 def _letters(groups: Sequence[NDArray[np.int64]]) -> dict[int, str]:

@@ -1,9 +1,9 @@
-"""What the points that a policy got and used truly lay on: labels of turns, by the ids of the pictures.
+"""What the points that a policy got and used truly lay on: labels of turns, by the ids of the images.
 
     turn.labels["things"] == [None, ["red box 1", "can 2"], ["can 2"]]
 
-One entry a call: for a pointing tool the thing under each of its points, for an outline the thing under the point that
-it was asked for, "" for bare table; None for all other calls, failed ones, and pictures without a known truth.
+One entry a call: for a pointing tool the object under each of its points, for an outline the object under the point
+that it was asked for, "" for bare table; None for all other calls, failed ones, and images without a known truth.
 No policy sees them; `toolhand.training.rollouts.measures` counts with them.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from toolhand.agent_node.episode import Exchange
 from toolhand.training.env.session import EpisodeSession
-from toolhand.training.rollouts.plain_parts import THINGS
+from toolhand.training.rollouts.plain_parts import OBJECTS
 from toolhand.training.rollouts.record import CallEntry, TurnRecord
 
 OUTLINE = "sam2.segment_from_point"
@@ -23,21 +23,21 @@ GRASP = "robot.execute_grasp"
 """The tool that takes hold of what was outlined."""
 
 
-def things_of(session: EpisodeSession) -> list[Mapping[str, Any]]:
+def objects_of(session: EpisodeSession) -> list[Mapping[str, Any]]:
     """Labels of each turn of an episode."""
     found: list[Mapping[str, Any]] = []
     for turn in session.episode.turns:
         calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
-        found.append({THINGS: [_things(session, exchange) for exchange in calls]})
+        found.append({OBJECTS: [_objects(session, exchange) for exchange in calls]})
     return found
 
 
-def calls_with_things(turn: TurnRecord) -> Iterator[tuple[CallEntry, Sequence[str] | None]]:
+def calls_with_objects(turn: TurnRecord) -> Iterator[tuple[CallEntry, Sequence[str] | None]]:
     """Each call of a turn with its entry of the labels, None where there are none."""
-    return zip(turn.calls, turn.labels.get(THINGS) or [None] * len(turn.calls), strict=True)
+    return zip(turn.calls, turn.labels.get(OBJECTS) or [None] * len(turn.calls), strict=True)
 
 
-def _things(session: EpisodeSession, exchange: Exchange) -> list[str] | None:
+def _objects(session: EpisodeSession, exchange: Exchange) -> list[str] | None:
     call, record = exchange.call, exchange.record
     if call is None or record is None or not isinstance(call.arguments, Mapping):
         return None
@@ -49,5 +49,5 @@ def _things(session: EpisodeSession, exchange: Exchange) -> list[str] | None:
         return None
     if not all(isinstance(value, int | float) for point in points for value in point):
         return None
-    things = session.object_ids_at(index, points)
-    return None if things is None else list(things)
+    objects = session.object_ids_at(index, points)
+    return None if objects is None else list(objects)

@@ -4,20 +4,20 @@
 |---|---|
 | true success | the judge of the task found everything as asked for |
 | done and said | the same, and the tools and the answer say so: what an operator gets |
-| wrong thing | something left the table in the hand that was not meant |
+| wrong object | something left the table in the hand that was not meant |
 | false success | the tools and the answer say done, and the judge disagrees |
-| refusals, right | it ended with a code, had asked for the thing, and no point that it then got was on it |
+| refusals, right | it ended with a code, had asked for the object, and no point that it then got was on it |
 | refusals, wrong | it ended with a code, and had got a right point |
-| refusals, unasked | it ended with a code without having asked for the thing, or the task means none, as a question |
+| refusals, unasked | it ended with a code without having asked for the object, or the task means none, as a question |
 | calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
-| checks when needed | attempts whose first point was on another thing, and that asked once more before moving |
-| checks without need | the same of attempts whose first point was on the thing meant |
+| checks when needed | attempts whose first point was on another object, and that asked once more before moving |
+| checks without need | the same of attempts whose first point was on the object meant |
 
 An attempt is what lies between two motions while nothing is held. Its first point is the first one that a pointer gave
-for the words that the grasp is for in the end. Refusals are judged by the last attempt: to ask for the thing is to ask
+for the words that the grasp is for in the end. Refusals are judged by the last attempt: to ask for the object is to ask
 a pointer in words of which the operator's sentence has one. The right and the wrong ones are rates of the episodes
-whose task means a thing. To check is to ask the other pointer for the same words, or to ask for them on a newer
-picture. What a point lies on is known by the ids of the picture (`toolhand.training.rollouts.labels`).
+whose task means an object. To check is to ask the other pointer for the same words, or to ask for them on a newer
+image. What a point lies on is known by the ids of the image (`toolhand.training.rollouts.labels`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.training.intervals import wilson
-from toolhand.training.rollouts.labels import GRASP, OUTLINE, calls_with_things
+from toolhand.training.rollouts.labels import GRASP, OUTLINE, calls_with_objects
 from toolhand.training.rollouts.record import CallEntry, RolloutRecord
 
 _ASKED = {"detect_all", "detect_one"}
@@ -41,12 +41,12 @@ _ASKED = {"detect_all", "detect_one"}
 _SAME = 0.02
 """A grasp's point is one that a pointer gave within this distance [normalized]; what is given again is rounded."""
 _FAR = 2.0
-"""Greater coordinates are near no picture [normalized]; a policy may write whole numbers that no float can hold."""
+"""Greater coordinates are near no image [normalized]; a policy may write whole numbers that no float can hold."""
 _WORD = re.compile(r"\w+")
 _EMPTY_WORDS = frozenset(
     ("a", "an", "the", "of", "to", "and", "in", "on", "it", "one", "thing", "object", "everything")
 )
-"""Words that say nothing of which thing is meant."""
+"""Words that say nothing of which object is meant."""
 _INVALID = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 
 
@@ -66,12 +66,12 @@ class EpisodeMeasures:
 
     true_success: bool
     reported: bool
-    wrong_thing: bool
+    wrong_object: bool
     false_success: bool
     refused: bool
     refused_rightly: bool
     refused_wrongly: bool
-    means_a_thing: bool
+    means_an_object: bool
     calls: int
     invalid: int
     checks: CheckCounts
@@ -82,7 +82,7 @@ class _Call:
     """A call that was run, with what its points lie on."""
 
     entry: CallEntry
-    things: Sequence[str] | None
+    objects: Sequence[str] | None
 
     @property
     def asked(self) -> bool:
@@ -109,17 +109,17 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     attempts = list(_attempts(record))
     invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
     asked = [call for call in (attempts[-1] if attempts else ()) if call.asked]
-    found = any(set(call.things or ()) & meant for call in asked)
+    found = any(set(call.objects or ()) & meant for call in asked)
     sought = any(_content(call.words) & _content(record.text) for call in asked)
     return EpisodeMeasures(
         true_success=record.true_success,
         reported=record.true_success and record.success,
-        wrong_thing=bool(picked_up - meant),
+        wrong_object=bool(picked_up - meant),
         false_success=record.success and not record.true_success,
         refused=refused,
         refused_rightly=refused and sought and bool(meant) and not found,
         refused_wrongly=refused and found,
-        means_a_thing=bool(meant),
+        means_an_object=bool(meant),
         calls=sum(len(turn.calls) for turn in record.turns),
         invalid=invalid,
         checks=_sum_checks(_check(attempt, meant) for attempt in attempts),
@@ -170,7 +170,7 @@ def _attempts(record: RolloutRecord) -> Iterator[list[_Call]]:
 
 def _calls(record: RolloutRecord) -> Iterator[_Call]:
     for turn in record.turns:
-        for entry, on in calls_with_things(turn):
+        for entry, on in calls_with_objects(turn):
             if entry.run and isinstance(entry.arguments, Mapping):
                 yield _Call(entry, on)
 
@@ -178,13 +178,13 @@ def _calls(record: RolloutRecord) -> Iterator[_Call]:
 def _check(attempt: Sequence[_Call], meant: frozenset[str]) -> CheckCounts:
     words = _words_of(attempt)
     same = [call for call in attempt if call.asked and call.words == words]
-    first = next((k for k, call in enumerate(same) if call.things), None)
+    first = next((k for k, call in enumerate(same) if call.objects), None)
     if first is None or not meant:
         return CheckCounts()
     asked = same[first]
     made = any(call.family != asked.family or call.image != asked.image for call in same[first + 1 :])
-    assert asked.things is not None
-    if asked.things[0] in meant:
+    assert asked.objects is not None
+    if asked.objects[0] in meant:
         return CheckCounts(idle=1, idle_made=int(made))
     return CheckCounts(needed=1, needed_made=int(made))
 
@@ -263,7 +263,7 @@ class Measures:
     planned: int
     true_success: Share
     reported: Share
-    wrong_things: Share
+    wrong_objects: Share
     false_success: Share
     right_refusals: Share
     wrong_refusals: Share
@@ -303,14 +303,14 @@ def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> M
         return Share(sum(flags), n)
 
     def of_deeds(flags: Iterable[bool]) -> Share:
-        return Share(sum(flags), sum(row.means_a_thing for row in rows))
+        return Share(sum(flags), sum(row.means_an_object for row in rows))
 
     return Measures(
         n=n,
         planned=max(n, planned or 0),
         true_success=share(row.true_success for row in rows),
         reported=share(row.reported for row in rows),
-        wrong_things=share(row.wrong_thing for row in rows),
+        wrong_objects=share(row.wrong_object for row in rows),
         false_success=share(row.false_success for row in rows),
         right_refusals=of_deeds(row.refused_rightly for row in rows),
         wrong_refusals=of_deeds(row.refused_wrongly for row in rows),
@@ -326,7 +326,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("unscored", "unscored"),
     ("true success", "true_success"),
     ("done and said", "reported"),
-    ("wrong thing", "wrong_things"),
+    ("wrong thing", "wrong_objects"),
     ("false success", "false_success"),
     ("refused, rightly", "right_refusals"),
     ("refused, wrongly", "wrong_refusals"),

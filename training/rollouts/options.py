@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import tyro
 
 from toolhand.agent_node.console.options import (
+    ImageSize,
     ObjectSets,
     Perception,
-    PictureSize,
     PlannerName,
     PolicySpec,
     SensorName,
@@ -37,12 +37,12 @@ class RolloutOptions:
         seed: Seed of the first task, noise, failures on purpose and the policy's own sampling; 0 or more.
         policy: Who decides. A policy is made anew for every rollout, with a seed of its own.
         turns: Assistant turns of an episode, at most.
-        difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
+        difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, objects that slip.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
         transport: "process" has the tools in the worker's process; "ros" in the nodes of a graph, which each worker
-            starts for itself, with its own pictures and time step.
+            starts for itself, with its own images and time step.
         simulator: With the transport ros, the simulator of the graph that runs on this ROS domain and that is used as
-            it is, instead of one that is started: "isaac", which is given each task's things as USD.
+            it is, instead of one that is started: "isaac", which is given each task's objects as USD.
     """
 
     group_size: int = 4
@@ -54,7 +54,7 @@ class RolloutOptions:
     planner: PlannerName = DEFAULT_PLANNER
     sensor: SensorName = DEFAULT_SENSOR
     objects: ObjectSets = ""
-    image_size: Annotated[PictureSize, tyro.conf.arg(name="size")] = (320, 240)
+    image_size: Annotated[ImageSize, tyro.conf.arg(name="size")] = (320, 240)
     timestep: Annotated[
         float, tyro.conf.arg(help=f"Time step of the physics [s]: {', '.join(f'{step:g}' for step in TIMESTEPS_S)}.")
     ] = 0.002

@@ -8,7 +8,7 @@ from typing import Any
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.plain_json import PlainJsonError
 
-THINGS = "things"
+OBJECTS = "objects"
 """Key of a turn's labels, see `toolhand.training.rollouts.labels`."""
 
 _NAMES_OF_TRUTH = ("reasons", "picked_up", "meant")
@@ -36,10 +36,10 @@ def problem_of_truth(truth: Mapping[str, Any]) -> str:
 
 def problem_of_labels(labels: Mapping[str, Any], calls: int) -> str:
     """What is wrong with the labels of a turn with `calls` calls, as a clause; empty where nothing is."""
-    things = labels.get(THINGS)
-    if things is None or things == []:
+    objects = labels.get(OBJECTS)
+    if objects is None or objects == []:
         return ""
-    if isinstance(things, list) and len(things) == calls and all(on is None or is_texts(on) for on in things):
+    if isinstance(objects, list) and len(objects) == calls and all(on is None or is_texts(on) for on in objects):
         return ""
     return f"has labels whose things are not {calls} lists of names or null, one for each call"
 

@@ -59,7 +59,7 @@ def stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     return EpisodeScore(stage_reward(truth.stages), terms, truth)
 
 
-WRONG_THING_COST = 0.3
+WRONG_OBJECT_COST = 0.3
 """What picking up something else takes away, where the whole task is worth 1 [-]. With the two costs below, who is
 right less than once in four had better refuse. At 0.5, and nothing for giving up, that was less than once in two: RL
 learned to give up, wrongly in one task of six, rather than to ask again."""
@@ -76,23 +76,23 @@ GIVING_UP_COST = 0.2
 def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> EpisodeScore:
     """As `stages_grade`, less what an operator would not like. Raises as that one.
 
-    To have picked up something that was not meant costs WRONG_THING_COST. The last word costs WRONG_ANSWER_COST where
+    To have picked up something that was not meant costs WRONG_OBJECT_COST. The last word costs WRONG_ANSWER_COST where
     it says that it is done and it is not, admits a failure and it is done, or never came; GIVING_UP_COST where it
     truly admits a failure. Where what is asked for is absent, to say so after a look is worth 1, and to have picked
     something up or to say anything else costs as above.
     """
     if isinstance(task, AbsentTask):
         wrong, untrue = bool(truth.picked_up), not truth.terms["said so"]
-        terms = {"wrong_thing": float(wrong), "wrong_answer": float(untrue), "gave_up": 0.0}
-        total = float(truth.success) - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST
+        terms = {"wrong_object": float(wrong), "wrong_answer": float(untrue), "gave_up": 0.0}
+        total = float(truth.success) - wrong * WRONG_OBJECT_COST - untrue * WRONG_ANSWER_COST
         return EpisodeScore(total, {**truth.terms, **terms}, truth)
-    grade, wrong = stages_grade(task, episode, truth), bool(truth.wrong_things)
+    grade, wrong = stages_grade(task, episode, truth), bool(truth.wrong_objects)
     answer = episode.turns[-1].parsed.answer if episode.turns else None
     admits = answer is not None and admits_failure(answer)
     untrue = answer is None or admits == truth.success
     gave_up = admits and not untrue
-    total = grade.total - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST - gave_up * GIVING_UP_COST
-    costs = {"wrong_thing": float(wrong), "wrong_answer": float(untrue), "gave_up": float(gave_up)}
+    total = grade.total - wrong * WRONG_OBJECT_COST - untrue * WRONG_ANSWER_COST - gave_up * GIVING_UP_COST
+    costs = {"wrong_object": float(wrong), "wrong_answer": float(untrue), "gave_up": float(gave_up)}
     return EpisodeScore(total, {**grade.terms, **costs}, truth)
 
 
@@ -228,7 +228,7 @@ class RolloutPlan(RolloutOptions):
         return self.as_hard(task_from_document(self.tasks[group]), self.station_seed(group))
 
     def as_hard(self, task: Task, seed: int) -> Task:
-        """A task with the things of the plan's world or difficulty; `seed` is the station's."""
+        """A task with the objects of the plan's world or difficulty; `seed` is the station's."""
         if not isinstance(task, ManipulationTask) or not (self.world or self.difficulty):
             return task
         hard = world_named(self.world) if self.world else Difficulty(self.difficulty)
@@ -304,7 +304,7 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
     """Within it the folder is this process's and holds rollouts of the plan, and of no other.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a folder of another plan, of other things, or that another process works in;
+        ToolError: INVALID_ARGUMENT for a folder of another plan, of other objects, or that another process works in;
             UNAVAILABLE where it cannot be written.
     """
     import fcntl

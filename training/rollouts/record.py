@@ -1,6 +1,6 @@
 """One rollout as plain data: what the policy was given, what it wrote, what came of it, and what it is worth.
 
-In memory a record is whole; on disk its long texts and its pictures lie in a `PictureStore`, each once. Everything that
+In memory a record is whole; on disk its long texts and its images lie in a `ImageStore`, each once. Everything that
 a trainer needs is there to the token and to the pixel:
 
 | for | is in |
@@ -24,7 +24,7 @@ from toolhand.tool_nodes.plain_json import PlainJsonError
 from toolhand.tool_nodes.records import document_of, record_of, without_version
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.training.advantages.steps import Anchor, ScoredRollout
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
 
 VERSION = 2
@@ -48,7 +48,7 @@ class MessageRecord:
     Attributes:
         role: "system", "user", "assistant" or "tool".
         text, words, image_index: Fields of `toolhand.agent_node.policy.Message`.
-        picture: Hash of the picture that came with it, whether or not it was still shown later; None where none did.
+        image: Hash of the image that came with it, whether or not it was still shown later; None where none did.
         sampled: The text is exactly what the policy sampled. False for everything that the operator, a tool or the
             agent wrote, and for a turn that was too long and stands here cut.
     """
@@ -57,7 +57,7 @@ class MessageRecord:
     text: str
     words: str = ""
     image_index: int | None = None
-    picture: str | None = None
+    image: str | None = None
     sampled: bool = False
 
 
@@ -70,7 +70,7 @@ class CallEntry:
         arguments: A mapping, unless the policy wrote something else.
         words: Result without the agent's notes and without markup.
         error_code: The stage that failed; None where the call succeeded.
-        picture: Hash of the picture that came back.
+        image: Hash of the image that came back.
         failed_on_purpose: Which kind of failure on purpose it was (`toolhand.training.env.failures`); empty for a real
             result.
         run: The tool was called; False where the agent refused.
@@ -81,7 +81,7 @@ class CallEntry:
     arguments: Any
     words: str
     error_code: str | None = None
-    picture: str | None = None
+    image: str | None = None
     failed_on_purpose: str = ""
     run: bool = True
     seconds: float = 0.0
@@ -93,11 +93,11 @@ class PromptRecord:
 
     Attributes:
         messages: Number of messages, from the first.
-        pictured: Which of them came with their picture.
+        imaged: Which of them came with their image.
     """
 
     messages: int
-    pictured: tuple[int, ...] = ()
+    imaged: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class RolloutRecord:
         )
         return replace(self, turns=tuple(turns), times={})
 
-    def to_json(self, store: PictureStore | None = None) -> str:
+    def to_json(self, store: ImageStore | None = None) -> str:
         """The record as a line of JSON, ASCII.
 
         Args:
@@ -230,7 +230,7 @@ class RolloutRecord:
             ) from error
 
     @classmethod
-    def from_json(cls, line: str | bytes, store: PictureStore | None = None) -> RolloutRecord:
+    def from_json(cls, line: str | bytes, store: ImageStore | None = None) -> RolloutRecord:
         """The record of a line.
 
         Args:
@@ -251,17 +251,17 @@ class RolloutRecord:
         return record
 
 
-def given(record: RolloutRecord, index: int, store: PictureStore) -> tuple[Message, ...]:
-    """What the policy was given for turn `index`, to the last pixel. Raises ToolError as `PictureStore.get`."""
+def given(record: RolloutRecord, index: int, store: ImageStore) -> tuple[Message, ...]:
+    """What the policy was given for turn `index`, to the last pixel. Raises ToolError as `ImageStore.get`."""
     prompt = record.turns[index].prompt
-    shown = frozenset(prompt.pictured)
+    shown = frozenset(prompt.imaged)
     return tuple(
         Message(
             message_role(message.role),
             message.text,
             message.words,
             message.image_index,
-            store.get(message.picture) if k in shown and message.picture is not None else None,
+            store.get(message.image) if k in shown and message.image is not None else None,
         )
         for k, message in enumerate(record.messages[: prompt.messages])
     )
@@ -285,13 +285,13 @@ def scored(record: RolloutRecord, anchor: Callable[[RolloutRecord, int], Anchor]
 def anchor_of(record: RolloutRecord, index: int) -> Anchor:
     """The observation that the action of a turn was conditioned on: what was said since the turn before.
 
-    At first that is the operator's sentence. Pictures belong to it by their hashes; the system's words do not, which
+    At first that is the operator's sentence. Images belong to it by their hashes; the system's words do not, which
     are the same in a whole group.
     """
     first = record.turns[index - 1].prompt.messages + 1 if index else 0
     answered = record.messages[first : record.turns[index].prompt.messages]
     text = "\n".join(message.text for message in answered if message.role != "system")
-    return Anchor.of(text, [message.picture for message in answered if message.picture is not None])
+    return Anchor.of(text, [message.image for message in answered if message.image is not None])
 
 
 def rollout_id(group: int, rollout: int) -> str:
@@ -322,9 +322,9 @@ def _problem(record: RolloutRecord, turn: TurnRecord) -> str:
     count, prompt = len(record.messages), turn.prompt
     if not 0 < prompt.messages < count or record.messages[prompt.messages].role != "assistant":
         return f"was given {prompt.messages} messages, after which there is no assistant's"
-    if not all(0 <= k < prompt.messages for k in prompt.pictured):
+    if not all(0 <= k < prompt.messages for k in prompt.imaged):
         return "was given pictures of messages that it was not given"
-    if any(record.messages[k].picture is None for k in prompt.pictured):
+    if any(record.messages[k].image is None for k in prompt.imaged):
         return "was given a picture that is not there"
     if not 0 <= turn.span[0] <= turn.span[1] <= len(record.messages[prompt.messages].text):
         return "has a span that is no part of its message"

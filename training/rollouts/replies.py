@@ -32,7 +32,7 @@ class RolloutReply:
     """One rollout as it is returned to the caller.
 
     Attributes:
-        line: Its record; the pictures are in the store.
+        line: Its record; the images are in the store.
         brief: Summary of the record.
         cpu_s: CPU time that it took [s].
         peak_mb: Most memory that the process has had so far [MB].

@@ -19,8 +19,8 @@ from toolhand.training.env.failures import ran_out_of_time
 from toolhand.training.env.session import EpisodeSession
 from toolhand.training.pool.workers import WorkerUnusable
 from toolhand.training.rollouts.from_episode import record_of
-from toolhand.training.rollouts.labels import things_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
+from toolhand.training.rollouts.labels import objects_of
 from toolhand.training.rollouts.plan import RolloutPlan
 from toolhand.training.rollouts.record import RolloutRecord
 from toolhand.training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
@@ -43,11 +43,11 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
 
     Args:
         plan: Plan of the collection.
-        folder: Folder of the collection: pictures and long texts are written there.
+        folder: Folder of the collection: images and long texts are written there.
     """
     choose_sets(plan.objects)
     environment = plan.environment()
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     task_of_group = functools.lru_cache(2)(plan.task)
 
     def work(order: RolloutOrder) -> RolloutReply | Halt:
@@ -76,7 +76,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                 record = record_of(
                     played,
                     store,
-                    labels=things_of(session),
+                    labels=objects_of(session),
                     task=plan.tasks[order.group],
                     policy=plan.policy,
                     group=order.group,
@@ -86,7 +86,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                         "policy": plan.policy_seed(order.group, order.rollout),
                     },
                 )
-                clock.lap("pictures")
+                clock.lap("images")
                 record = replace(record, times={stage: round(spent, 6) for stage, spent in clock.times.items()})
                 line = record.to_json(store)
             except ToolError as error:

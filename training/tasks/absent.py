@@ -17,16 +17,16 @@ from toolhand.training.tasks.sayings import CommandWords, say_command
 from toolhand.training.tasks.splits import Split, layout_of
 
 NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
-"""Codes that say of a thing that it is not seen."""
+"""Codes that say of an object that it is not seen."""
 
 
 @dataclass(frozen=True)
 class AbsentTask:
-    """The operator names a thing that is not there.
+    """The operator names an object that is not there.
 
     **Randomised**: the scene, the name, and the words; nothing in the scene could be meant by the name.
 
-    **Success**: it says that the thing is not there, in one of the codes NOT_THERE, has taken a picture before, and has
+    **Success**: it says that the object is not there, in one of the codes NOT_THERE, has taken an image before, and has
     left everything where it was, within `reference_moved_m`.
 
     Attributes:
@@ -55,12 +55,12 @@ class AbsentTask:
         return f"say that no {self.asked[0]} is there"
 
     def with_scene(self, scene: Scene) -> AbsentTask:
-        """The same with things that weigh more or slip."""
+        """The same with objects that weigh more or slip."""
         return replace(self, scene=scene)
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task; the terms are `names`."""
-        moved = moved_things(history)
+        moved = moved_objects(history)
         terms = {
             "looked": any(record.image_index is not None for record in transcript.records),
             "left alone": not moved,
@@ -75,7 +75,7 @@ class AbsentTask:
         return Score(terms, not reasons, reasons, picked_up=tuple(sorted(history.picked_up)))
 
 
-def moved_things(history: History) -> list[str]:
+def moved_objects(history: History) -> list[str]:
     """Ids of what was moved or picked up; none where all was left alone."""
     before, after = history.before.objects, history.after.objects
     moved = {
@@ -87,7 +87,7 @@ def moved_things(history: History) -> list[str]:
 
 
 def make_absent(rng: np.random.Generator, seed: int, split: Split) -> AbsentTask | None:
-    """Pick up a thing that is not there."""
+    """Pick up an object that is not there."""
     named, *there = drawn_products(rng, split, 2, lambda item: item.graspable)
     scene = draw_scene(rng, split, there, lambda item: sentences.could_mean(named, item), count=7)
     if scene is None or any(sentences.could_mean(named, placed.asset) for placed in scene.objects):

@@ -1,4 +1,4 @@
-"""Questions that are answered with a shape in the picture: a 2D box, the corners of a 3D one, a grasp's five points."""
+"""Questions that are answered with a shape in the image: a 2D box, the corners of a 3D one, a grasp's five points."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RIGHT_POSE = 0.7
 RIGHT_GRASP = 0.5
 """`toolhand.training.rewards.grasp` from which on a grasp is right [-]: 15 degrees, and a quarter of a hand."""
 GRASP_SCALE = 0.2
-"""d of NNCE, for which the paper has no value [picture widths], an open gripper's."""
+"""d of NNCE, for which the paper has no value [image widths], an open gripper's."""
 TILTS = np.deg2rad(np.arange(-75.0, 76.0, 15.0))
 """True grasps come from straight above to nearly level [rad]."""
 SLACK_M = 0.012
-"""The jaws are this much wider open than the thing is [m]."""
+"""The jaws are this much wider open than the object is [m]."""
 MOST_COMPARED = 40
 """True grasps that an answer is compared with, those whose points are nearest [-]."""
 
@@ -53,7 +53,7 @@ POSE = Marking(
 
 
 def _grasp_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
-    """Against the true grasp that is best for each reward: a thing can be taken in many ways."""
+    """Against the true grasp that is best for each reward: an object can be taken in many ways."""
     true = np.array(truth)
     nearest = np.argsort(np.linalg.norm(true - answer, axis=2).mean(axis=1))[:MOST_COMPARED]
     aspect = TRUTH_SIZE[0] / TRUTH_SIZE[1]
@@ -77,17 +77,17 @@ GRASP = Marking(
 
 
 def make_box(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The 2D box of a thing: around its visible pixels."""
+    """The 2D box of an object: around its visible pixels."""
     return _make(rng, "box", seed, split)
 
 
 def make_pose(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The eight corners of the 3D box of a thing with edges."""
+    """The eight corners of the 3D box of an object with edges."""
     return _make(rng, "pose", seed, split)
 
 
 def make_grasp(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The five points of a grasp of a thing that is round or rectangular from above."""
+    """The five points of a grasp of an object that is round or rectangular from above."""
     return _make(rng, "grasp", seed, split)
 
 

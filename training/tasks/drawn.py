@@ -1,4 +1,4 @@
-"""Scenes for questions: of a split's own products and layouts, with things that words single out."""
+"""Scenes for questions: of a split's own products and layouts, with objects that words single out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolhand.training.tasks.seen import SeenScene
 from toolhand.training.tasks.splits import Split, layout_of, products_of, split_of_layout
 
 FEWEST, MOST = 5, 7
-"""Things on the table of a question [-]: more of them take longer to arrange than to look at."""
+"""Objects on the table of a question [-]: more of them take longer to arrange than to look at."""
 
 
 def draw_scene(
@@ -33,9 +33,9 @@ def draw_scene(
     Args:
         rng: Decides everything.
         split: Split with the products and layouts.
-        required: Names of the split's products that must be there, the first things of the scene.
+        required: Names of the split's products that must be there, the first objects of the scene.
         forbidden: Which others may not be there.
-        count: How many things; FEWEST to MOST, drawn, where None.
+        count: How many objects; FEWEST to MOST, drawn, where None.
         arrangement_ok: A further condition on the arrangement.
     """
     common = frozenset(products_of("train"))
@@ -67,7 +67,7 @@ def drawn_products(
 
 
 def called(scene: Scene, placed: PlacedObject) -> str | None:
-    """Words that mean this thing and no other of the scene; None where there are none."""
+    """Words that mean this object and no other of the scene; None where there are none."""
     phrases = sentences.unique_descriptions(placed.asset, [other.asset for other in scene.objects])
     return placed.item if placed.item in phrases else None
 
@@ -75,7 +75,7 @@ def called(scene: Scene, placed: PlacedObject) -> str | None:
 def draw_asked(
     rng: np.random.Generator, split: Split, fits: Callable[[ObjectAsset], bool]
 ) -> tuple[SeenScene, PlacedObject, str] | None:
-    """A random scene as it is seen, a thing of it that may be asked about, and what that is called; None for a miss.
+    """A random scene as it is seen, an object of it that may be asked about, and what that is called; None for a miss.
 
     Args:
         rng: Decides everything.

@@ -24,9 +24,9 @@ from toolhand.training.tasks.sayings import CommandWords, say_command
 from toolhand.training.tasks.splits import Split, layout_of, products_of
 
 LARGEST_RADIUS_M = 0.058
-"""Wider things are not put anywhere [m]; as of `toolhand.sim.tasks.place`."""
+"""Wider objects are not put anywhere [m]; as of `toolhand.sim.tasks.place`."""
 TOPS = ("red box", "tea box", "sugar box")
-"""What small things are put on; as of `toolhand.sim.tasks.place`."""
+"""What small objects are put on; as of `toolhand.sim.tasks.place`."""
 SMALL = ("cinnamon", "basil", "salt", "toy block", "tuna can")
 """What is put on them; as of `toolhand.sim.tasks.place`."""
 
@@ -78,7 +78,7 @@ class ManipulationTask:
         return self.task.holds_s
 
     def with_scene(self, scene: Scene) -> ManipulationTask:
-        """The same with things that weigh more or slip."""
+        """The same with objects that weigh more or slip."""
         return replace(self, task=replace(self.task, scene=scene))
 
     def score(self, history: History, transcript: Transcript) -> Score:
@@ -87,7 +87,7 @@ class ManipulationTask:
 
 
 def make_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
-    """Pick up one thing."""
+    """Pick up one object."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, lambda item: item.graspable), count=7)
     if scene is None or (name := called(scene, scene.objects[0])) is None:
         return None
@@ -114,7 +114,7 @@ def make_relational_pick(rng: np.random.Generator, seed: int, split: Split, fate
 
 
 def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
-    """Pick up one thing and put it somewhere."""
+    """Pick up one object and put it somewhere."""
     relation = RELATIONS[int(fate * len(RELATIONS))]
     names = _for_place(rng, split, relation)
     references = slice(1, 3 if relation == "between" else 2)

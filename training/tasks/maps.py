@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings.builder import COLOURS, ImageBuilder
 from toolhand.sim.drawings.samples import INK
 from toolhand.sim.scene.scenes import Scene
 from toolhand.tool_nodes.types import FloatArray, Frame
@@ -17,7 +17,7 @@ from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worde
 from toolhand.training.tasks.splits import Split, split_of_layout
 
 MAP_SIZE = (900, 700)
-"""(width, height) of a map [px]; its names are set in 20 px, so that they can be read in the whole picture."""
+"""(width, height) of a map [px]; its names are set in 20 px, so that they can be read in the whole image."""
 LETTERING = 20.0
 """Font size of names [px]."""
 COLUMNS = 6
@@ -27,7 +27,7 @@ LINES = ("red", "blue", "green", "purple", "orange")
 BANDS = 3
 """Lines of a map: each runs in a band of its own, across the map or down it [-]."""
 RIGHT_NDTW = 0.3
-"""NDTW up to which a route is right [picture widths]: the strictest of PERIA's table 9, where its reward is 1."""
+"""NDTW up to which a route is right [image widths]: the strictest of PERIA's table 9, where its reward is 1."""
 
 PLACES: dict[Split, tuple[str, ...]] = {
     "train": (
@@ -58,17 +58,17 @@ class MetroMap:
     seed: int
 
     def frame(self) -> Frame:
-        """The map as a picture, with what it shows and what is printed on it."""
+        """The map as an image, with what it shows and what is printed on it."""
         width, height = MAP_SIZE
-        picture = PictureBuilder(width, height, (246, 244, 236), self.seed)
+        image = ImageBuilder(width, height, (246, 244, 236), self.seed)
         for colour, _, stops in self.lines:
-            picture.path([(x * width, y * height) for x, y in stops], 10.0, COLOURS[colour])
+            image.path([(x * width, y * height) for x, y in stops], 10.0, COLOURS[colour])
         for colour, names, stops in self.lines:
             for name, (x, y) in zip(names, stops, strict=True):
-                picture.circle((x * width, y * height), 13.0, COLOURS["black"])
-                picture.circle((x * width, y * height), 10.0, COLOURS[colour], f"{colour} circle")
-                picture.text(name, (x * width - 4.5 * len(name), y * height - 24.0), LETTERING, INK)
-        return picture.frame()
+                image.circle((x * width, y * height), 13.0, COLOURS["black"])
+                image.circle((x * width, y * height), 10.0, COLOURS[colour], f"{colour} circle")
+                image.text(name, (x * width - 4.5 * len(name), y * height - 24.0), LETTERING, INK)
+        return image.frame()
 
 
 def _route_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:

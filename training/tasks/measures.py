@@ -16,7 +16,7 @@ from toolhand.training.tasks.splits import Split, layout_of, products_of
 from toolhand.training.tasks.wordings import PLURALS
 
 CLEARLY_NEARER_M = 0.06
-"""Least difference by which one of two things is nearer, between middles and nearest parts alike [m]."""
+"""Least difference by which one of two objects is nearer, between middles and nearest parts alike [m]."""
 LEAST_DISTANCE_M = 0.10
 """Smaller distances are not asked for [m]: there the middles themselves are a matter of opinion."""
 MOST_COUNTED = 4
@@ -86,7 +86,7 @@ COUNT = Marking(
 
 
 def make_depth(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Which of two things is nearer to the camera."""
+    """Which of two objects is nearer to the camera."""
     nearer_first = fate < 0.5
     scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
     if scene is None:
@@ -107,7 +107,7 @@ def make_depth(rng: np.random.Generator, seed: int, split: Split, fate: float) -
 
 
 def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """How many things of a kind stand on the table."""
+    """How many objects of a kind stand on the table."""
     number = 1 + int(fate * MOST_COUNTED)
     own = [PRODUCTS[name] for name in products_of(split) if is_plain(PRODUCTS[name])]
     kinds = [kind for kind in PLURALS if any(item.kind == kind for item in own)]
@@ -126,7 +126,7 @@ def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -
 
 
 def make_size(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """How tall a thing is."""
+    """How tall an object is."""
     asked = draw_asked(rng, split, is_plain)
     if asked is None:
         return None
@@ -138,7 +138,7 @@ def make_size(rng: np.random.Generator, seed: int, split: Split, fate: float) ->
 
 
 def make_distance(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """How far apart the middles of two things are."""
+    """How far apart the middles of two objects are."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
     if scene is None:
         return None

@@ -1,4 +1,4 @@
-"""Questions that are answered with a point: on a thing, or on free table beside one."""
+"""Questions that are answered with a point: on an object, or on free table beside one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ region."""
 LEAST_PLACES = 12
 """Fewest such places, a centimetre apart [-]."""
 CELL = 0.012
-"""A point counts as one of them up to this far away [picture widths]; half a centimetre of table is 0.004."""
+"""A point counts as one of them up to this far away [image widths]; half a centimetre of table is 0.004."""
 
 
 def _point_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
@@ -73,7 +73,7 @@ FREE_SPACE = Marking(
 
 
 def make_point(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Point at a thing."""
+    """Point at an object."""
     asked = draw_asked(rng, split, is_plain)
     if asked is None:
         return None
@@ -85,7 +85,7 @@ def make_point(rng: np.random.Generator, seed: int, split: Split, fate: float) -
 
 
 def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Point at free table on one side of a thing."""
+    """Point at free table on one side of an object."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
     if scene is None:
         return None
@@ -106,7 +106,7 @@ def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: flo
 
 
 def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatArray:
-    """Points (N, 2) of the table on a side of a thing where a cup would stand free, and be seen to [m].
+    """Points (N, 2) of the table on a side of an object where a cup would stand free, and be seen to [m].
 
     As of `toolhand.sim.tasks.predicates.relation_holds`: within 45 degrees of the direction, apart from everything and
     with at most `gap_m` to the reference, edge to edge.
@@ -130,7 +130,7 @@ def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatAr
 
 
 def _free_share(seen: SeenScene, hull: FloatArray, places: FloatArray) -> float:
-    """How much of the table in a hull of the picture is free."""
+    """How much of the table in a hull of the image is free."""
     image = seen.project(_on_table(reachable_grid(0.01)))
     edge = np.roll(hull, -1, axis=0) - hull
     offset = image[:, None] - hull

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings.builder import COLOURS, ImageBuilder
 from toolhand.sim.drawings.samples import INK
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.types import Frame
@@ -19,7 +19,7 @@ from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worde
 from toolhand.training.tasks.splits import Split, products_of, split_of_layout
 
 SHELF_SIZE = (1800, 1200)
-"""(width, height) of the picture of a shelf [px]: a reader that looks at 1024 px sees its small print at 8 px."""
+"""(width, height) of the image of a shelf [px]: a reader that looks at 1024 px sees its small print at 8 px."""
 PRINT, NAME = 14.0, 46.0
 """Font sizes of the small print and of a product's name [px]."""
 CELLS = (3, 2)
@@ -41,22 +41,22 @@ class Shelf:
     seed: int
 
     def frame(self) -> Frame:
-        """The picture, with what it shows and what is printed on it."""
+        """The image, with what it shows and what is printed on it."""
         width, height = SHELF_SIZE
-        picture = PictureBuilder(width, height, (226, 220, 208), self.seed)
+        image = ImageBuilder(width, height, (226, 220, 208), self.seed)
         for row in range(CELLS[1]):
-            picture.rectangle((0, (row + 0.96) * height / 2, width, (row + 1) * height / 2), (150, 120, 92))
+            image.rectangle((0, (row + 0.96) * height / 2, width, (row + 1) * height / 2), (150, 120, 92))
         for name, lot, cell, ground, place in self.packages:
             left, top = (cell % CELLS[0] + 0.08) * width / 3, (cell // CELLS[0] + 0.08) * height / 2
             right, bottom = left + 0.84 * width / 3, top + 0.88 * height / 2
-            picture.rectangle((left, top, right, bottom), ground, name)
-            picture.rectangle((left + 20, top + 60, right - 20, top + 140), COLOURS["white"], name)
-            picture.text(name, (left + 36, top + 116), NAME, INK)
+            image.rectangle((left, top, right, bottom), ground, name)
+            image.rectangle((left + 20, top + 60, right - 20, top + 140), COLOURS["white"], name)
+            image.text(name, (left + 36, top + 116), NAME, INK)
             y = bottom - 30 - 110 * place
-            picture.rectangle((left + 20, y - 26, left + 300, y + 14), COLOURS["white"], name)
-            picture.text(f"LOT {lot}", (left + 32, y), PRINT, INK)
-        picture.noise(1.5)
-        return picture.frame()
+            image.rectangle((left + 20, y - 26, left + 300, y + 14), COLOURS["white"], name)
+            image.text(f"LOT {lot}", (left + 32, y), PRINT, INK)
+        image.noise(1.5)
+        return image.frame()
 
 
 def _terms(answer: str, truth: Truth) -> dict[str, float]:

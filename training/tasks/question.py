@@ -59,10 +59,10 @@ class QuestionTask:
         kind: One of `toolhand.training.tasks.kinds.QUESTIONS`.
         seed, split: Seed and split that it was made from.
         text: The question, and the form of its answer.
-        scene: Scene on the table; empty where the picture is a drawing.
+        scene: Scene on the table; empty where the image is a drawing.
         truth: The true answer.
         marking: How answers are graded.
-        drawing: Draws the picture that the question is about; None where it is the camera's.
+        drawing: Draws the image that the question is about; None where it is the camera's.
         asked: Products or places that the question names.
         layout: The counts that decided the split of the arrangement.
     """
@@ -92,7 +92,7 @@ class QuestionTask:
         return f"{self.kind}: {_short(self.truth)}"
 
     def shown(self, camera: Camera) -> Frame:
-        """The picture that the question is about, index 0 of the conversation: a drawing, or what a camera sees."""
+        """The image that the question is about, index 0 of the conversation: a drawing, or what a camera sees."""
         return camera.capture() if self.drawing is None else self.drawing()
 
     def score(self, history: History, transcript: Transcript) -> Score:

@@ -1,4 +1,4 @@
-"""Questions about how two things stand to each other: yes or no, and one of four."""
+"""Questions about how two objects stand to each other: yes or no, and one of four."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from toolhand.training.tasks.splits import Split, layout_of
 from toolhand.training.tasks.wordings import SIDE_WORDS
 
 STEEPEST = 0.6
-"""Things are beside each other in one direction where they are apart across it by no more than this, by the distance
+"""Objects are beside each other in one direction where they are apart across it by no more than this, by the distance
 along it: 31 degrees, far from the 45 where it becomes another one [-]."""
-CLEAR_IN_PICTURE = 0.05
-"""And left or right in the picture by this, so that perspective changes nothing [picture widths]."""
+CLEAR_IN_IMAGE = 0.05
+"""And left or right in the image by this, so that perspective changes nothing [image widths]."""
 
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left", "front": "behind", "behind": "front"}
 
@@ -46,7 +46,7 @@ CHOICE = choice_marking(LETTERS)
 
 
 def make_yes_no(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Whether one thing is left of, right of, in front of or behind another; yes as often as no."""
+    """Whether one object is left of, right of, in front of or behind another; yes as often as no."""
     yes = fate < 0.5
     drawn = _pair(rng, split)
     if drawn is None:
@@ -75,7 +75,7 @@ def make_choice(rng: np.random.Generator, seed: int, split: Split, fate: float) 
 
 
 def _pair(rng: np.random.Generator, split: Split) -> tuple[Scene, tuple[str, str], Side] | None:
-    """A scene, two of its things by name, and on which side of the second one the first one clearly stands."""
+    """A scene, two of its objects by name, and on which side of the second one the first one clearly stands."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
     if scene is None:
         return None
@@ -91,7 +91,7 @@ def _pair(rng: np.random.Generator, split: Split) -> tuple[Scene, tuple[str, str
         return None
     if side in ("left", "right"):
         (x0, _), (x1, _) = seen.project(np.array([placed.position_m for placed in pair]))
-        if (x0 - x1) * (1 if side == "right" else -1) < CLEAR_IN_PICTURE:
+        if (x0 - x1) * (1 if side == "right" else -1) < CLEAR_IN_IMAGE:
             return None
     else:
         by_front = (seen.nearest(pair[0]) - seen.nearest(pair[1])) * (1 if side == "behind" else -1)

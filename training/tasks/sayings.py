@@ -11,7 +11,7 @@ commands that are read and not carried out, of the training, are in `said/plans.
 |---|---|
 | a kind of task | wordings: `do` for what one can be asked politely to do, `say` for whole sentences |
 | `polite` | what stands around one of `do`, in half of the sentences |
-| `sides`, `compared` | words for a side of a thing, as the camera sees it; the second where two are only compared |
+| `sides`, `compared` | words for a side of an object, as the camera sees it; the second where two are only compared |
 | `which` | words for the one of two alike that is further to a side |
 | `where` | words for a place, by what stands there |
 
@@ -85,9 +85,9 @@ def wider_sayings() -> Sayings:
 
 
 @cache
-def wider_things() -> tuple[str, ...]:
-    """Names of things that those commands also ask for, beside the products of the train split."""
-    return tuple(_document("plans")["things"])
+def wider_objects() -> tuple[str, ...]:
+    """Names of objects that those commands also ask for, beside the products of the train split."""
+    return tuple(_document("plans")["objects"])
 
 
 def _document(name: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _document(name: str) -> dict[str, Any]:
 
 def _read(name: str) -> Sayings:
     document = _document(name)
-    document.pop("things", None)
+    document.pop("objects", None)
     parts = {name: document.pop(name, {}) for name in ("polite", "sides", "compared", "which", "where")}
     for way in ("do", "say"):
         parts[way] = {kind: tuple(wordings.get(way, ())) for kind, wordings in document.items()}
@@ -138,7 +138,7 @@ def _say(rng: np.random.Generator, kind: str, words: Sayings, blanks: Mapping[st
 
 
 def side_words(rng: np.random.Generator, side: str, split: Split, compared: bool = False) -> str:
-    """Words for a side of a thing, such as "to the left of"; `compared` as of the module's table."""
+    """Words for a side of an object, such as "to the left of"; `compared` as of the module's table."""
     words = sayings(split)
     return sentences.choose(rng, (*words.sides[side], *(words.compared.get(side, ()) if compared else ())))
 
@@ -157,8 +157,8 @@ class CommandWords:
     """What a command of the arm says, by names.
 
     Attributes:
-        target: Name of the thing to pick up.
-        side: The one of two alike that is meant; "" where there is one thing of the name.
+        target: Name of the object to pick up.
+        side: The one of two alike that is meant; "" where there is one object of the name.
         relation: Where it is to be put; None where it is only picked up.
         references: Names of what it is put to: two for "between".
     """
@@ -335,7 +335,7 @@ def _blank(phrase: str) -> str:
 
 
 def _target(words: str) -> tuple[str, str] | None:
-    """(name, side) of words for a thing, by the phrase that leaves the shortest name; None where they are none."""
+    """(name, side) of words for an object, by the phrase that leaves the shortest name; None where they are none."""
     found = [(words[4:], "")] if words.lower().startswith("the ") else []
     for split in SPLITS:
         for side, phrases in sayings(split).which.items():

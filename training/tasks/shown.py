@@ -1,4 +1,4 @@
-"""Tasks that come with a picture: it is the conversation's first, before any tool is called."""
+"""Tasks that come with an image: it is the conversation's first, before any tool is called."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CAPTURE = "robot.capture_image"
 
 @runtime_checkable
 class ShownTask(Protocol):
-    """A task about a picture."""
+    """A task about an image."""
 
     def shown(self, camera: Camera) -> Frame:
-        """The picture that it is about, taken now or drawn."""
+        """The image that it is about, taken now or drawn."""
 
 
 class _ToolCamera:
@@ -48,22 +48,22 @@ def asked_in(form: Form, task: Task) -> Form:
 
 
 def for_question(form: Form) -> Form:
-    """A protocol whose prompt, where it says what kind of task it is, speaks of a question about a picture."""
+    """A protocol whose prompt, where it says what kind of task it is, speaks of a question about an image."""
     if not form.task_type:
         return form
     return replace(form, task_type="spatial reasoning", output_format="as the question asks for it")
 
 
-def shown_pictures(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[SessionImage, ...]:
-    """What the operator shows with a task's sentence: a picture, or nothing.
+def shown_images(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[SessionImage, ...]:
+    """What the operator shows with a task's sentence: an image, or nothing.
 
     Args:
         task: Task to be done.
         camera: The scene camera; None where it is in another process.
-        toolbox: The tools, for the camera's picture there.
+        toolbox: The tools, for the camera's image there.
 
     Raises:
-        ToolError: Where there is no picture to be had.
+        ToolError: Where there is no image to be had.
     """
     if not isinstance(task, ShownTask):
         return ()

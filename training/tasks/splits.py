@@ -2,7 +2,7 @@
 
 - **Products**: those of `HELD_OUT` stand on no table and are named in no sentence of another split. A task of
   validation or test asks about one of its own; what else stands there is of the training's.
-- **Layouts**: how many things stand in which part of the table, `layout_of`. Each such pattern belongs to one split.
+- **Layouts**: how many objects stand in which part of the table, `layout_of`. Each such pattern belongs to one split.
 - **Wordings**: each split has a file of them, see `toolhand.training.tasks.sayings`.
 """
 
@@ -64,7 +64,7 @@ def products_of(split: Split) -> tuple[str, ...]:
 
 
 def layout_of(objects: Sequence[PlacedObject]) -> tuple[int, ...]:
-    """How many things stand in each of six parts of the table, three across times two along."""
+    """How many objects stand in each of six parts of the table, three across times two along."""
     counts = [0] * 6
     for placed in objects:
         x, y, _ = placed.position_m
@@ -73,5 +73,5 @@ def layout_of(objects: Sequence[PlacedObject]) -> tuple[int, ...]:
 
 
 def split_of_layout(layout: Sequence[int]) -> Split:
-    """The one split that a layout belongs to, of things on a table or of anything else that is counted in parts."""
+    """The one split that a layout belongs to, of objects on a table or of anything else that is counted in parts."""
     return _BUCKETS[zlib.crc32(",".join(map(str, layout)).encode()) % len(_BUCKETS)]

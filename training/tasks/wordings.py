@@ -24,7 +24,7 @@ FORMS: dict[str, str] = {
 """Kind -> the form of the answer, one sentence that ends every question of the kind."""
 
 SIDE_WORDS = {"left": "left of", "right": "right of", "front": "in front of", "behind": "behind"}
-"""Side as the camera sees it -> words between two things."""
+"""Side as the camera sees it -> words between two objects."""
 
 PLURALS = {
     "can": "cans",

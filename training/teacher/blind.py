@@ -27,7 +27,7 @@ PRIORS: dict[str, str] = {
     "map_stations": "Oakfield",
     "small_print": "A5-5000",
 }
-"""Kind -> the best guess without looking: medians of 40 training tasks, the middle of the picture, the first letter."""
+"""Kind -> the best guess without looking: medians of 40 training tasks, the middle of the image, the first letter."""
 
 BESIDE = {"left of": (0.34, 0.37), "right of": (0.64, 0.37), "in front of": (0.48, 0.52), "behind": (0.40, 0.29)}
 """The same for free table, by the side that the words name."""

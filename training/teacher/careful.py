@@ -34,7 +34,7 @@ from toolhand.training.teacher.moves import MOST_POINTS, REASONS, Move, Plan, ca
 from toolhand.training.teacher.reading import plainly
 
 ALIKE = 0.06
-"""Normalized distance up to which two points are the same place [-]: half a thing's width in the picture, more than two
+"""Normalized distance up to which two points are the same place [-]: half an object's width in the image, more than two
 pointers differ about its middle."""
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend."""
@@ -61,12 +61,12 @@ class Habits:
         check_in_doubt, check_else: How often the other pointer is asked too.
         check_room: And where room is asked for: two places may both be good and far from each other.
         agree: Goes on only with what both pointers mean, or one of them twice.
-        look_after: How often it looks for the thing once it holds something.
+        look_after: How often it looks for the object once it holds something.
         slip: How often it makes a wrong move that it then takes back.
         retries: Most attempts at a call, see RETRIES.
         told: It reads a sentence of the task generator by the grammar that made it, as one who teaches does; any other
             sentence by the robot's own reader.
-        one_alone: It takes none of several things that the words fit, and says so.
+        one_alone: It takes none of several objects that the words fit, and says so.
     """
 
     second_first: float = 0.0
@@ -164,7 +164,7 @@ class CarefulPolicy:
             )
 
 
-class _WrongThing(Exception):
+class _WrongObject(Exception):
     """What is held is not what was meant: nothing mends that."""
 
 
@@ -203,7 +203,7 @@ class _ActionPlan:
                     yield from self._place()
                 yield Move("done")
                 return
-            except _WrongThing:
+            except _WrongObject:
                 yield Move("refuse", why=ErrorCode.EXECUTION_FAILED)
                 return
             except _Setback as setback:
@@ -328,14 +328,14 @@ class _ActionPlan:
                 raise _Setback(_error(response, ErrorCode.NO_GRASP))
 
     def _look_after(self) -> ActionGenerator[None]:
-        """Of a thing that there is once: where both pointers still see it on the table, something else is held."""
+        """Of an object that there is once: where both pointers still see it on the table, something else is held."""
         if self._sided:
             return
         for pointer in ("roborefer", "vlm"):
             found = yield from self._ask(Move("point", pointer, self._words))
             if isinstance(found, ErrorCode):
                 return
-        raise _WrongThing
+        raise _WrongObject
 
     # -- placing ---------------------------------------------------------------------------------------
 

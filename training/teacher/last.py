@@ -1,4 +1,4 @@
-"""How LAST's tools answer questions: counts, and 3D points of named things."""
+"""How LAST's tools answer questions: counts, and 3D points of named objects."""
 
 from __future__ import annotations
 

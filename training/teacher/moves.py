@@ -124,7 +124,7 @@ def calls_of(move: Move, points: Sequence[PicturePoint], image_index: int | str)
     Args:
         move: With the operator's words.
         points: Normalized points since the newest look.
-        image_index: The camera's newest picture: its index, or the variable that holds it.
+        image_index: The camera's newest image: its index, or the variable that holds it.
     """
     image = {"image_index": image_index}
     grasp = ToolCall("grasp_generator.compute_grasp", {**_GRASP_FROM, **image})

@@ -18,13 +18,13 @@ from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.results import ErrorCode, invalid
 from toolhand.tool_nodes.tools.suites import SUITES
-from toolhand.training.teacher import last, pictures, spacetools
+from toolhand.training.teacher import images, last, spacetools
 from toolhand.training.teacher.reading import plainly, read_question
 from toolhand.training.teacher.steps import AnswerScript
 
 SCRIPTS: Mapping[str, Mapping[str, AnswerScript]] = {
     "spacetools": spacetools.SCRIPTS,
-    "peria": pictures.SCRIPTS,
+    "peria": images.SCRIPTS,
     "last": last.SCRIPTS,
 }
 """Suite -> kind -> how its tools answer. E-ViC's tools show and draw, and tell nothing to a policy without eyes."""

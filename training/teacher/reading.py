@@ -20,7 +20,7 @@ class ReadQuestion:
     Attributes:
         kind: Kind of question, a key of `toolhand.training.tasks.wordings.FORMS`.
         blanks: Words in its blanks, e.g. {"a": "rice box"}; a side in the words of `SIDE_WORDS`.
-        options: Letter -> words between the two things, of a choice.
+        options: Letter -> words between the two objects, of a choice.
     """
 
     kind: str

@@ -59,7 +59,8 @@ def _found(name: str) -> Asking[PicturePoint]:
 def _in_space(
     name: str, then: str, read: Callable[[Response], list[float]], call: tuple[str, dict[str, Any]]
 ) -> Asking[list[float]]:
-    """Find a thing, outline it, and make a call that needs its mask and the cloud; gives what is read of its answer."""
+    """Find an object, outline it, and make a call that needs its mask and the cloud; gives what is read of its
+    answer."""
     point = yield from _found(name)
     return (
         yield from asked(
@@ -82,7 +83,7 @@ def _extent(response: Response) -> list[float]:
 
 
 def point(question: ReadQuestion) -> Script:
-    """Point at a thing."""
+    """Point at an object."""
     found = yield from _found(question.blanks["a"])
     raise Done("The pointer shows it.", one(found))
 
@@ -155,7 +156,7 @@ def distance(question: ReadQuestion) -> Script:
 
 
 def _places(question: ReadQuestion) -> Asking[list[tuple[float, float, float]]]:
-    """(x, y, z) of the visible middles of both things in the camera frame [m]."""
+    """(x, y, z) of the visible middles of both objects in the camera frame [m]."""
     names = question.blanks["a"], question.blanks["b"]
 
     def read(first: Response, second: Response, depth: Response) -> tuple[list[PicturePoint], list[float], float]:
@@ -187,7 +188,7 @@ def depth(question: ReadQuestion) -> Script:
 
 
 def relation(question: ReadQuestion) -> Script:
-    """Compare the places of two things; away from the camera the table rises in the picture."""
+    """Compare the places of two objects; away from the camera the table rises in the image."""
     (x0, y0, z0), (x1, y1, z1) = yield from _places(question)
     words = side_of(x0 - x1, math.copysign(math.hypot(y0 - y1, z0 - z1), z0 - z1))
     raise Done(f"The first one is {words} the second.", yes_no_or_letter(question, words))

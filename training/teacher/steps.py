@@ -120,7 +120,7 @@ def listed(points: Sequence[Sequence[float]] | FloatArray) -> str:
 
 
 def one(values: Sequence[float] | FloatArray) -> str:
-    """One point or box as an answer has it, kept within the picture."""
+    """One point or box as an answer has it, kept within the image."""
     return f"[{', '.join(f'{min(max(value, 0.0), 1.0):.4f}' for value in values)}]"
 
 

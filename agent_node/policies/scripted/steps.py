@@ -56,7 +56,7 @@ FINAL = frozenset(
         ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
         ErrorCode.CONTROLLER_FAULT, ErrorCode.WRONG_OBJECT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL,
         ErrorCode.INVALID_ARGUMENT, ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
-        ErrorCode.PICTURE_UNUSABLE, ErrorCode.ALREADY_HOLDING,
+        ErrorCode.IMAGE_UNUSABLE, ErrorCode.ALREADY_HOLDING,
     }
 )  # fmt: skip
 """Errors that trying again does not mend."""
@@ -74,7 +74,7 @@ BEFORE_MOTION = SAME_VIEW | {
 """Errors of a grasp that is refused before anything moves."""
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
-NOT_LOOKED_AT = frozenset({ErrorCode.PICTURE_UNUSABLE, ErrorCode.UNAVAILABLE})
+NOT_LOOKED_AT = frozenset({ErrorCode.IMAGE_UNUSABLE, ErrorCode.UNAVAILABLE})
 """What is said about a picture in which nothing was looked for."""
 
 

@@ -1,4 +1,4 @@
-"""Pictures with depth, calibration and camera pose out of a recording, of a run or of a camera's driver."""
+"""Images with depth, calibration and camera pose out of a recording, of a run or of a camera's driver."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _KNOWN = {
 def recorded_frames(
     path: Path, camera: str = "scene", base_frame: str = BASE_FRAME, left_out: Callable[[str], None] | None = None
 ) -> Iterator[Frame]:
-    """The pictures of a camera that have depth, in the order of their stamps, as the live camera would have given them.
+    """The images of a camera that have depth, in the order of their stamps, as the live camera would have given them.
 
     Args:
         path: A rosbag2 file (MCAP) or the folder of one: of a run with `--record-depth`, or of the ZED wrapper,
             kinova_vision or realsense2_camera, with depth that is registered to the colours; raw or compressed.
         camera: "scene" or "wrist".
         base_frame: Frame of the robot's base.
-        left_out: Told why a picture among others is left out, in one sentence.
+        left_out: Told why an image among others is left out, in one sentence.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a file that is damaged, or without such pictures, with the reason of the first.
+        ToolError: INVALID_ARGUMENT for a file that is damaged, or without such images, with the reason of the first.
     """
     use_client()  # the live reader is written for rclpy's types
     from toolhand.tool_nodes.ros.recorded_camera import TF, TF_STATIC, compressed_topics, frames_of

@@ -25,7 +25,7 @@ from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.extras import pip_install
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.results import ToolError, invalid, unavailable
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 
 if TYPE_CHECKING:
     from mcap.records import Channel, Chunk, Message
@@ -52,15 +52,15 @@ class RecordedStep:
 
     Attributes:
         time_s: Time on the run's clock [s].
-        event: Event that a listener of the agent heard, without pictures.
+        event: Event that a listener of the agent heard, without images.
     """
 
     time_s: float
     event: Event
 
 
-StoredPicture = tuple[bytes, tuple[int, int, int] | None]
-"""A picture's file, or its bytes and their shape (H, W, 3)."""
+StoredImage = tuple[bytes, tuple[int, int, int] | None]
+"""An image's file, or its bytes and their shape (H, W, 3)."""
 
 
 @dataclass(frozen=True)
@@ -72,29 +72,29 @@ class RecordedRun:
         steps: In the order in which they happened.
         result: Content of `result.json` when the file was written; None where the run was interrupted before.
         messages: Number of messages by topic.
-        pictures: Those that a step refers to, by their image_index; see `picture`.
+        images: Those that a step refers to, by their image_index; see `image`.
     """
 
     task: str
     steps: tuple[RecordedStep, ...]
     result: Mapping[str, Any] | None
     messages: Mapping[str, int]
-    pictures: Mapping[int, StoredPicture] = field(default_factory=dict, repr=False)
+    images: Mapping[int, StoredImage] = field(default_factory=dict, repr=False)
 
-    def picture(self, index: int) -> NDArray[np.uint8]:
-        """The picture (H, W, 3) of an image_index; the steps hold none.
+    def image(self, index: int) -> NDArray[np.uint8]:
+        """The image (H, W, 3) of an image_index; the steps hold none.
 
         Raises:
-            ToolError: INVALID_ARGUMENT where there is no such picture, or it is damaged.
+            ToolError: INVALID_ARGUMENT where there is no such image, or it is damaged.
         """
-        if index not in self.pictures:
+        if index not in self.images:
             raise invalid(f"The recording holds no picture {index}.")
         try:
-            data, shape = self.pictures[index]
+            data, shape = self.images[index]
             if shape is not None:
                 return np.frombuffer(data, np.uint8).reshape(shape)
-            with opened(data) as picture:
-                return np.asarray(picture.convert("RGB"))
+            with opened(data) as image:
+                return np.asarray(image.convert("RGB"))
         except ValueError as error:
             message = f"Picture {index} of the recording cannot be shown: {error}."
             raise invalid(message) from error
@@ -113,7 +113,7 @@ def read_run(path: Path) -> RecordedRun:
         raise
     except _Unsuited as error:
         raise invalid(f"{path} {error}.") from error
-    except PictureFileError as error:
+    except ImageFileError as error:
         message = f"The recording {path} holds a picture that cannot be shown: {error}."
         raise invalid(message) from error
     except Exception as error:  # whatever a parser of foreign bytes may raise
@@ -207,7 +207,7 @@ def _run(data: bytes) -> RecordedRun:
     task = command.get("task")
     if not isinstance(task, str):
         raise _Damaged("its command has no sentence")
-    return RecordedRun(task, tuple(steps), result, by_topic, _pictures(parts, shown))
+    return RecordedRun(task, tuple(steps), result, by_topic, _images(parts, shown))
 
 
 EVENT_TOPICS = frozenset((COMMAND, OUTCOME, *(f"/toolhand/{kind}" for kind in RECORDED)))
@@ -222,7 +222,7 @@ def event_of(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: 
         text: Content of the message.
         time_s: Time of the message [s].
         walls: Wall times of the results that follow [s].
-        shown: Takes (topic, number) of the picture that a result came with.
+        shown: Takes (topic, number) of the image that a result came with.
     """
     kind = topic.rpartition("/")[2]
     if kind in ("thought", "note"):
@@ -243,13 +243,13 @@ def event_of(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: 
     return ToolAnswered(replace(record, started_s=time_s, wall_s=float(next(walls, 0.0))))
 
 
-def _pictures(parts: list[_Part], shown: set[tuple[str, int]]) -> Mapping[int, StoredPicture]:
-    """The pictures that were shown on these topics with these numbers; they are looked at, and not decoded."""
-    found: dict[int, StoredPicture] = {}
+def _images(parts: list[_Part], shown: set[tuple[str, int]]) -> Mapping[int, StoredImage]:
+    """The images that were shown on these topics with these numbers; they are looked at, and not decoded."""
+    found: dict[int, StoredImage] = {}
     for topic, message in _messages(parts) if shown else ():
         if (topic, message.sequence) in shown:
             compressed = topic.endswith("/compressed")
-            found[message.sequence] = data, shape = packed_picture(message.data, compressed)
+            found[message.sequence] = data, shape = packed_image(message.data, compressed)
             if shape is None:
                 with opened(data):
                     pass
@@ -259,8 +259,8 @@ def _pictures(parts: list[_Part], shown: set[tuple[str, int]]) -> Mapping[int, S
     return found
 
 
-def packed_picture(packet: bytes, compressed: bool) -> StoredPicture:
-    """The picture of an Image's packet, or of a CompressedImage's; not decoded."""
+def packed_image(packet: bytes, compressed: bool) -> StoredImage:
+    """The image of an Image's packet, or of a CompressedImage's; not decoded."""
     message = deserialize(packet, get_class(ros.COMPRESSED_IMAGE if compressed else ros.IMAGE))
     return bytes(message.data), None if compressed else (message.height, message.width, 3)
 

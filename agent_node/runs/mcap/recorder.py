@@ -1,7 +1,7 @@
 """A run as `run.mcap`: what was said, called, seen and moved, on one clock, for Foxglove, rosbag2 and our own replay.
 
 The recorder is a listener of the agent. It keeps packets and not what tools returned, so that a long conversation
-costs what its pictures cost as JPEG. The file is written at the end, also at that of an interrupted run.
+costs what its images cost as JPEG. The file is written at the end, also at that of an interrupted run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ messages."""
 COMMAND, OUTCOME = "/toolhand/command", "/toolhand/outcome"
 """Topics of the first step and, of a run that came to its end, of the last one; see
 `toolhand.agent_node.events.RECORDED`."""
-PICTURES = "/toolhand/picture"
+IMAGES = "/toolhand/picture"
 
 _BASE_FRAME = "base_link"
 _FARTHEST_MM = 65_535
@@ -84,8 +84,8 @@ class Recorder:
         task: The operator's sentence.
         clock: Time now [s], 0 or more: simulated where there is a simulation.
         listener: Called with every step after it.
-        raw: Keep pictures as sensor_msgs/Image instead of JPEG.
-        depth: Keep the depth of camera pictures, too, as 16UC1 in millimetres (REP 118): 0.6 MB each of 640x480 before
+        raw: Keep images as sensor_msgs/Image instead of JPEG.
+        depth: Keep the depth of camera images, too, as 16UC1 in millimetres (REP 118): 0.6 MB each of 640x480 before
             the file is compressed.
     """
 
@@ -117,7 +117,7 @@ class Recorder:
         if event.kind in RECORDED:
             said = event.document()
             if isinstance(event, ToolAnswered):
-                said["image_topic"] = self._picture(now, event.record)
+                said["image_topic"] = self._image(now, event.record)
                 self._walls.append(event.record.wall_s)
             line = ": ".join(filter(None, (event.verb, event.line())))
             self._tell(now, event.topic, said if isinstance(said, str) else _json(said), line, event.failed)
@@ -138,7 +138,7 @@ class Recorder:
             motion: Positions and velocities of the joints; None where not known.
             result: Content of `result.json`; None where the run was interrupted before there was one.
             compression: Compression of the file.
-            truth: Where things were, by the simulator; None where there is none.
+            truth: Where objects were, by the simulator; None where there is none.
 
         Returns:
             The file.
@@ -182,17 +182,17 @@ class Recorder:
         line = ros.ros_text(shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}...")
         self._add(now, "/rosout", ros.LOG, 0, stamp=ros.stamp(now), level=level, name="toolhand", msg=line)
 
-    def _picture(self, now: int, record: CallRecord) -> str | None:
-        """Keep the picture that came with a result; its topic."""
+    def _image(self, now: int, record: CallRecord) -> str | None:
+        """Keep the image that came with a result; its topic."""
         rgb = record.result.image
         if rgb is None or record.image_index is None:
             return None
         view = record.view
         if view is None:
-            topic, head = PICTURES, ros.header(now)
+            topic, head = IMAGES, ros.header(now)
         else:
             frame = _camera_frame(record)
-            topic = PICTURES if frame is None else f"/camera/{view.camera}/image"
+            topic = IMAGES if frame is None else f"/camera/{view.camera}/image"
             head = ros.header(round(view.stamp * 1e9), OPTICAL_FRAMES.get(view.camera, view.camera))
             self._place_camera(now, view)
             self._calibrate(now, f"{topic.removesuffix('/image')}/camera_info", head, view, rgb.shape[:2])
@@ -222,7 +222,7 @@ class Recorder:
         return topic
 
     def _keep_depth(self, now: int, topic: str, head: Any, frame: Frame) -> None:
-        """The depth of a picture in whole millimetres, 0 where unknown (REP 118)."""
+        """The depth of an image in whole millimetres, 0 where unknown (REP 118)."""
         height, width = frame.depth.shape
         metres = np.nan_to_num(frame.depth, nan=0.0, posinf=0.0, neginf=0.0)
         millimetres = np.clip(np.round(metres * 1000.0), 0, _FARTHEST_MM).astype("<u2")
@@ -249,7 +249,7 @@ class Recorder:
         self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
 
     def _calibrate(self, now: int, topic: str, head: Any, view: CameraView, shape: tuple[int, ...]) -> None:
-        """The calibration of a picture of (height, width), without distortion."""
+        """The calibration of an image of (height, width), without distortion."""
         k = view.K.reshape(9)
         p = np.column_stack([view.K, np.zeros(3)]).reshape(12)
         self._add(
@@ -268,7 +268,7 @@ class Recorder:
 
 
 def write_layout(path: Path) -> None:
-    """Copy the Foxglove layout: pictures, robot, joints and conversation of a run.
+    """Copy the Foxglove layout: images, robot, joints and conversation of a run.
 
     Raises:
         ToolError: UNAVAILABLE when the file cannot be written.
@@ -277,9 +277,9 @@ def write_layout(path: Path) -> None:
 
 
 def _camera_frame(record: CallRecord) -> Frame | None:
-    """The frame that a camera took, where the picture is all of it; None for a drawing, a crop or a foreign picture."""
-    pictures = (value for value in record.result.variables.values() if isinstance(value, SessionImage))
-    whole = (p.frame for p in pictures if p.window is None and p.frame is not None and p.frame.rgb is p.rgb)
+    """The frame that a camera took, where the image is all of it; None for a drawing, a crop or a foreign image."""
+    images = (value for value in record.result.variables.values() if isinstance(value, SessionImage))
+    whole = (p.frame for p in images if p.window is None and p.frame is not None and p.frame.rgb is p.rgb)
     return next((frame for frame in whole if frame.rgb is record.result.image), None)
 
 

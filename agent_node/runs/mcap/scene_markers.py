@@ -1,4 +1,4 @@
-"""Table and things of a recording as markers, for a viewer's 3D panel: what the robot saw, and what was true."""
+"""Table and objects of a recording as markers, for a viewer's 3D panel: what the robot saw, and what was true."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TABLE_RGBA = (0.6, 0.55, 0.5, 0.5)
 _SEEN_ALPHA = 0.6
 """Opacity of what was seen [-]: what is true shows through; chosen to look at."""
 _UNSEEN_RGB = (0.6, 0.6, 0.6)
-"""Of a box in which the picture has no pixel."""
+"""Of a box in which the image has no pixel."""
 _STEP = 4
 """Step along rows and columns between the pixels that give a box its colour [px]."""
 
@@ -82,15 +82,15 @@ class TruthLog:
 
 
 def seen_markers(now_ns: int, frame: Frame, base_frame: str) -> bytes:
-    """A MarkerArray of the table and of the boxes that the motion tools avoid by this picture.
+    """A MarkerArray of the table and of the boxes that the motion tools avoid by this image.
 
     Args:
         now_ns: Time of the message [ns].
-        frame: A picture with depth.
+        frame: An image with depth.
         base_frame: Name of the frame that the boxes are in.
 
     Raises:
-        ToolError: NO_DEPTH for a picture without depth.
+        ToolError: NO_DEPTH for an image without depth.
     """
     boxes = fit_obstacles(frame)
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y

@@ -1,4 +1,4 @@
-"""What a colour camera makes of an ideal picture: optics, exposure, white balance, noise and compression."""
+"""What a colour camera makes of an ideal image: optics, exposure, white balance, noise and compression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from toolhand.sim.camera.sensors.noise import NoiseTerms
 from toolhand.sim.camera.shading import linear_light
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.toolbox.picture_files import opened
+from toolhand.tool_nodes.toolbox.image_files import opened
 from toolhand.tool_nodes.types import FloatArray
 
 _LEVELS = 256
@@ -27,7 +27,7 @@ def tables(gains: FloatArray, electrons: float, read: float) -> NDArray[np.uint8
     """What becomes of each grey level of each channel (3, 256 levels * 256 random bytes); None where nothing does.
 
     Args:
-        gains: (3,) brightness of red, green and blue over that of the ideal picture [-].
+        gains: (3,) brightness of red, green and blue over that of the ideal image [-].
         electrons: Photoelectrons of full light [-]; 0 is without noise.
         read: Read noise [electrons].
     """
@@ -60,27 +60,27 @@ def measured_colour(
     if sensor.jpeg:
         buffer = io.BytesIO()
         Image.fromarray(rgb).save(buffer, "JPEG", quality=round(sensor.jpeg))
-        with opened(buffer.getvalue()) as picture:
-            rgb = np.array(picture)
+        with opened(buffer.getvalue()) as image:
+            rgb = np.array(image)
     return rgb
 
 
 def _blurred(rgb: NDArray[np.uint8], sigma: float) -> NDArray[np.uint8]:
-    """The picture under a Gaussian of a standard deviation [px], by passes of a kernel of three pixels."""
+    """The image under a Gaussian of a standard deviation [px], by passes of a kernel of three pixels."""
     passes = int(np.ceil(sigma**2 / (2.0 * _MOST)))
     weight = np.uint16(round(256.0 * sigma**2 / (2.0 * max(passes, 1))))
-    picture = rgb.astype(np.uint16)
+    image = rgb.astype(np.uint16)
     for _ in range(passes):
         for axis in (0, 1):
-            padded = np.pad(picture, [(1, 1) if axis == k else (0, 0) for k in range(3)], mode="edge")
+            padded = np.pad(image, [(1, 1) if axis == k else (0, 0) for k in range(3)], mode="edge")
             before, after = (padded[:-2], padded[2:]) if axis == 0 else (padded[:, :-2], padded[:, 2:])
-            mixed = picture * (256 - 2 * weight) + (before + after) * weight + np.uint16(128)
-            picture = np.right_shift(mixed, np.uint16(8), dtype=np.uint16)
-    return picture.astype(np.uint8)
+            mixed = image * (256 - 2 * weight) + (before + after) * weight + np.uint16(128)
+            image = np.right_shift(mixed, np.uint16(8), dtype=np.uint16)
+    return image.astype(np.uint8)
 
 
 def _smeared(rgb: NDArray[np.uint8], longest: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """The picture as moved during the exposure along a straight way of at most so many pixels."""
+    """The image as moved during the exposure along a straight way of at most so many pixels."""
     length, angle = longest * rng.uniform(), np.pi * rng.uniform()
     steps = max(int(np.ceil(length)), 1)
     way = np.rint(np.outer(np.linspace(-0.5, 0.5, steps + 1), length * np.array([np.cos(angle), np.sin(angle)])))

@@ -1,4 +1,4 @@
-"""What a stereo or time-of-flight camera makes of an ideal depth picture."""
+"""What a stereo or time-of-flight camera makes of an ideal depth image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JUMP_M, _JUMP_SHARE = 0.01, 0.01
 80 degrees at 1 m and 660 px."""
 _DARK, _BRIGHT = 45.0, 240.0
 """Grey levels below which a surface reflects too little of a projector's light (2 % of white's), and above which the
-picture is near saturation [-]."""
+image is near saturation [-]."""
 _GRAZING = 0.35
 """Cosine of the angle of incidence, 70 degrees, from which on holes begin [-]."""
 _MULTIPATH_STEP, _MULTIPATH_M, _MULTIPATH_PX = 4, 0.02, 60.0
@@ -42,10 +42,10 @@ def measured_depth(
         sensor: The noise model.
         rgb: (H, W, 3) ideal colours.
         depth: (H, W) ideal depth [m], infinite where nothing is.
-        view: The picture's intrinsics, and what is transparent in it.
+        view: The image's intrinsics, and what is transparent in it.
         bias: The device's share of the greatest systematic error, in [-1, 1].
         pattern: (H, W) normal numbers of the device; None where it has no error that stays the same.
-        rng: Random numbers of the picture.
+        rng: Random numbers of the image.
     """
     far = np.float32(min(sensor.far_m or MAX_DEPTH, MAX_DEPTH))
     scale = float(view.K[0, 0]) / sensor.focal_px
@@ -74,7 +74,7 @@ def measured_depth(
 
 
 def window_of(sensor: NoiseTerms, view: View) -> int:
-    """Side of the matching window in the picture [px], 1 or more."""
+    """Side of the matching window in the image [px], 1 or more."""
     return max(round(sensor.window_px * float(view.K[0, 0]) / sensor.focal_px), 1)
 
 
@@ -132,7 +132,7 @@ def _shadow(depth: FloatImage, product: float) -> BoolArray:
 
     Args:
         depth: (H, W) [m].
-        product: Focal length in the picture times the baseline [px m].
+        product: Focal length in the image times the baseline [px m].
     """
     columns = np.arange(depth.shape[1], dtype=np.float32)
     seen_at = columns - np.float32(product) / depth
@@ -205,7 +205,7 @@ def _holes(
 
 
 def _dropout(sensor: NoiseTerms, rgb: NDArray[np.uint8], depth: FloatImage, view: View) -> FloatImage:
-    """The share (H, W) of pictures in which a pixel has no depth."""
+    """The share (H, W) of images in which a pixel has no depth."""
     share = np.full(depth.shape, np.float32(sensor.speckle))
     red, green, blue = (rgb[:, :, channel] for channel in range(3))  # faster by far than a reduction over axis 2
     if sensor.dark:

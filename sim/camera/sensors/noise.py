@@ -11,10 +11,10 @@ from toolhand.tool_nodes.results import invalid
 
 @dataclass(frozen=True)
 class NoiseTerms:
-    """A stereo or time-of-flight camera with its station: pictures, calibration, joint and jaw readings.
+    """A stereo or time-of-flight camera with its station: images, calibration, joint and jaw readings.
 
     Every term is off at zero, and so is each with the defaults. Lengths in pixels are those of the depth module, and
-    are converted by the ratio of the picture's focal length to the module's, so that a smaller picture shows the same
+    are converted by the ratio of the image's focal length to the module's, so that a smaller image shows the same
     world.
 
     Attributes:
@@ -23,8 +23,8 @@ class NoiseTerms:
         window_px: Side of the square over which matching or filtering averages; noise and holes have that size [px].
         subpixel_px: Step of the measured disparity [px].
         unit_m: Step of the depth that is sent [m].
-        disparity_px: Standard deviation of the disparity from picture to picture [px].
-        pattern_px: Standard deviation of an error of the disparity that is the same in every picture of a camera, as
+        disparity_px: Standard deviation of the disparity from image to image [px].
+        pattern_px: Standard deviation of an error of the disparity that is the same in every image of a camera, as
             the same surfaces are matched with the same texture [px].
         depth_m: Standard deviation of the depth at 1 m, which grows with the square of the distance [m].
         bias_m: Greatest systematic error of the depth, drawn once for each camera in [-1, 1] times this [m].
@@ -39,20 +39,20 @@ class NoiseTerms:
         clear: Share of the depth behind transparent surfaces that is missing [-].
         grazing: Greatest share of surfaces seen at a grazing angle without depth [-].
         speckle: Share of all surfaces without depth [-].
-        near_m, far_m: Range; nearer and farther things have no depth, see `toolhand.sim.camera.ray_casting.MAX_DEPTH`
+        near_m, far_m: Range; nearer and farther objects have no depth, see `toolhand.sim.camera.ray_casting.MAX_DEPTH`
             [m].
         exposure: Standard deviation of the logarithm of the brightness, drawn once for each camera [-].
         white_balance: The same of red and of blue against green [-].
         electrons: Photoelectrons of full light, whose square root is the shot noise [-]; 0 is without shot noise.
         read: Read noise [electrons]; counts where there is shot noise.
-        blur_px: Standard deviation of the blur of the colours, of the picture at 640 px width [px].
-        motion_px: Greatest length of the motion blur; direction and length are drawn for each picture [px].
+        blur_px: Standard deviation of the blur of the colours, of the image at 640 px width [px].
+        motion_px: Greatest length of the motion blur; direction and length are drawn for each image [px].
         jpeg: Quality 1 to 95 of the JPEG that the colours go through [-].
         focal_share: Greatest relative error of the reported focal length, drawn once for each camera [-].
-        centre_px: Greatest error of the reported principal point, of the picture at 640 px width [px].
+        centre_px: Greatest error of the reported principal point, of the image at 640 px width [px].
         hand_eye_m: Greatest error of the reported camera position, drawn once for each camera [m].
         hand_eye_rad: Greatest error of the reported camera rotation, drawn once for each camera [rad].
-        latency_s: By how much the picture is older than its stamp [s].
+        latency_s: By how much the image is older than its stamp [s].
         joint_rad: Standard deviation of a reading of a joint [rad].
         joint_step_rad: Step of such a reading [rad].
         jaw_m: Standard deviation of a reading of the jaws [m].

@@ -75,12 +75,12 @@ REALSENSE_D435 = _with(
 
 Baseline 50 mm, depth field of view 87 degrees (447 px at 848), nearest 19.5 cm at 848x480, depth unit 1 mm, spatial
 noise (RMS about a plane) <= 2 %, temporal noise <= 1 % and fill rate >= 99 % at 2 m: D400 series datasheet 337029. By
-that ratio half of the noise is new in each picture (0.04 px), and the rest stays (0.069 px). Subpixel RMS 0.08 px and
+that ratio half of the noise is new in each image (0.04 px), and the rest stays (0.069 px). Subpixel RMS 0.08 px and
 RMS = z^2 * subpixel / (focal * baseline): Intel, "Tuning depth cameras for best performance". Steps of 1/32 px:
 Intel, "Subpixel linearity improvement". Window 7x7: Keselman et al. 2017, arXiv:1705.05548 (census cost, box of 7x7,
 in the D400 series followed by semi-global matching that keeps edges: fattening is therefore half of half a window).
 Holes on dark, glossy, clear and grazing surfaces, and mixed edges: no published share; the values leave such a
-surface visible in parts, as pictures of the device show it. Latency: one and a half pictures at 30 Hz, no published
+surface visible in parts, as images of the device show it. Latency: one and a half images at 30 Hz, no published
 figure.
 """
 
@@ -91,7 +91,7 @@ KINOVA_WRIST = replace(
 
 Baseline 55 mm and spatial noise <= 2 % at 2 m: D400 series datasheet 337029. 480x270 and 72 degrees (330 px at 480):
 Kinova Gen3 user guide, vision module. The colours come as a compressed stream (RTSP), here as JPEG of quality 90 with a
-latency of three pictures at 30 Hz; no published figure. All else as `REALSENSE_D435`, of the same processor.
+latency of three images at 30 Hz; no published figure. All else as `REALSENSE_D435`, of the same processor.
 """
 
 ZED2 = _with(
@@ -118,7 +118,7 @@ ZED2 = _with(
 """Stereolabs ZED 2 at 1280x720, without a projector.
 
 Baseline 120 mm, range 0.3 to 20 m, error < 1 % up to 3 m: ZED 2 datasheet. 528 px: 2.12 mm lens over pixels of 4 um
-(2 um binned in two) of the same. 0.1 px in all, of which half is new in each picture as with the D435, gives 0.5 % at
+(2 um binned in two) of the same. 0.1 px in all, of which half is new in each image as with the D435, gives 0.5 % at
 3 m, half of the stated bound; window and mixed edges are wider than the D435's, as its dense depth fills holes and
 smooths over edges; no published figures.
 """

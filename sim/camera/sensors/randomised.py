@@ -30,7 +30,7 @@ _BASES = ("realsense_d435", "zed2", "azure_kinect", "kinova_wrist", "hard")
 
 
 class Randomised:
-    """Draws the terms of the noise model from the seed of each station; constant over its pictures.
+    """Draws the terms of the noise model from the seed of each station; constant over its images.
 
     Args:
         model: Name of the sensor that is varied; one of the shipped devices, drawn for each station, where it is empty.

@@ -1,4 +1,4 @@
-"""One device of a simulated sensor: what was drawn once for it, and what it does to a picture and a calibration."""
+"""One device of a simulated sensor: what was drawn once for it, and what it does to an image and a calibration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SensorUnit:
         return colour.measured_colour(self.sensor, rgb, self._tables, rng), measured
 
     def _pattern(self, shape: tuple[int, ...], window: int) -> FloatImage:
-        """Normal numbers (H, W) that are the same in each picture; drawn once, from the seed alone."""
+        """Normal numbers (H, W) that are the same in each image; drawn once, from the seed alone."""
         if self._drawn is None or self._drawn.shape != shape:
             self._drawn = smooth_noise(shape, window, np.random.default_rng((*self._key, 1)))
         return self._drawn

@@ -1,7 +1,7 @@
-"""Unpainted things: lathe profiles, walls of convex sectors, extruded outlines and bent rods.
+"""Unpainted objects: lathe profiles, walls of convex sectors, extruded outlines and bent rods.
 
-Lengths in metres. What is seen of a thing is exactly the union of its convex solids, so that no camera shows a surface
-that the physics does not have.
+Lengths in metres. What is seen of an object is exactly the union of its convex solids, so that no camera shows a
+surface that the physics does not have.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Profile = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Blank:
-    """A thing before it has a colour and a mass.
+    """An object before it has a colour and a mass.
 
     Attributes:
         parts: Corners (N, 3) of its convex solids [m].

@@ -1,7 +1,7 @@
-"""The families of generated things: each draws one thing that a hand of 78 mm can hold somewhere.
+"""The families of generated objects: each draws one object that a hand of 78 mm can hold somewhere.
 
-Sides are drawn evenly between bounds in metres, which are those of household things of the kind that fit: the narrow
-side of a solid thing is 74 mm at most, and what is wider has a rim, a handle or a knob thinner than that.
+Sides are drawn evenly between bounds in metres, which are those of household objects of the kind that fit: the narrow
+side of a solid object is 74 mm at most, and what is wider has a rim, a handle or a knob thinner than that.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from toolhand.sim.objects.generated.blanks import (
 from toolhand.sim.objects.meshes import convex_mesh, joined
 
 LIGHT, FULL, METAL = (250.0, 700.0), (600.0, 1100.0), (2000.0, 3500.0)
-"""Densities of what a thing is made of [kg/m^3]: wood and hard foam; plastics and filled packets; stone and light
-metal, of which a thing of this size is still borne by a small arm."""
+"""Densities of what an object is made of [kg/m^3]: wood and hard foam; plastics and filled packets; stone and light
+metal, of which an object of this size is still borne by a small arm."""
 WARE = (1000.0, 2300.0)
-"""Densities of the walls of hollow things [kg/m^3]: plastics to stoneware."""
+"""Densities of the walls of hollow objects [kg/m^3]: plastics to stoneware."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of generated things.
+    """One kind of generated objects.
 
     Attributes:
         draw: Makes a blank from random numbers.
@@ -183,7 +183,7 @@ def _bracket(rng: np.random.Generator) -> Blank:
 
 
 def _toy(rng: np.random.Generator) -> Blank:
-    """A block with one or two smaller things on it."""
+    """A block with one or two smaller objects on it."""
     x, y, z = rng.uniform(0.034, 0.066), rng.uniform(0.04, 0.08), rng.uniform(0.02, 0.045)
     parts = [box((x, y, z), (-x / 2, -y / 2, 0.0))]
     for side in (-1, 1)[: int(rng.integers(1, 3))]:
@@ -256,4 +256,4 @@ FAMILIES: Mapping[str, Family] = {
     "dumbbell": Family(_dumbbell, METAL, ("weight",), ("heavy",)),
     "nut": Family(_nut, METAL, ("part",), ("heavy", "hollow")),
 }
-"""By name; a thing without a named family has one of these, each as likely as the others."""
+"""By name; an object without a named family has one of these, each as likely as the others."""

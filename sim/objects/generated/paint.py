@@ -1,4 +1,4 @@
-"""Colours of generated things: plain, banded, capped, striped, halved, or with a printed label."""
+"""Colours of generated objects: plain, banded, capped, striped, halved, or with a printed label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from toolhand.sim.objects.meshes import TriangleMesh, centroids, cut, joined, pi
 from toolhand.tool_nodes.types import FloatArray
 
 _CUT_MARGIN_M = 0.004
-"""Nearest that a border between colours comes to the end of a thing [m]: what a camera at one metre still resolves."""
+"""Nearest that a border between colours comes to the end of an object [m]: what a camera at one metre still
+resolves."""
 
 _X, _Y, _Z = np.eye(3)
 """Axes of the body frame, unit vectors (3,)."""
@@ -22,7 +23,7 @@ _X, _Y, _Z = np.eye(3)
 
 @dataclass(frozen=True)
 class Paint:
-    """The colours of a thing.
+    """The colours of an object.
 
     Attributes:
         skins: Its surface, one part a colour; the colour of the largest part is first.

@@ -1,4 +1,4 @@
-"""From meshes in a file's unit and axes to a thing that a scene can hold; what is repaired is said."""
+"""From meshes in a file's unit and axes to an object that a scene can hold; what is repaired is said."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import FloatArray
 
 WIDEST_M = 0.6
-"""Longest side of a thing that is read [m]: the depth of the table."""
+"""Longest side of an object that is read [m]: the depth of the table."""
 _MILLIMETRES = (30.0, 600.0)
 """Longest side of a mesh, in its unit, that can only be in millimetres: in metres, or in centimetres, it would be wider
 than what a hand lifts and most of the table."""
 _DENSITY = 400.0
 """Density of what nothing is said of [kg/m^3]: half that of wood, as packets and hard foam have it."""
 _UNSAID_KG = (0.02, 1.0)
-"""Bounds of the mass of a thing of which none is said [kg]."""
+"""Bounds of the mass of an object of which none is said [kg]."""
 _SEEN_FACES = 30_000
-"""Triangles of a thing that are drawn [-]: finer ones are coarsened to less than a camera resolves."""
+"""Triangles of an object that are drawn [-]: finer ones are coarsened to less than a camera resolves."""
 _THINNEST_M = SIZE_M[0]
 _ROUND_FRICTION, _FLAT_FRICTION = (0.005, 0.001), (0.005, 0.0001)
 """Torsional and rolling friction [m] of what rolls and of what stands."""
 _DIRECTIONS = 24
 """Directions in which the wall of a hollow is looked for [-]."""
 _LEVEL_RAD, _FIRM_M = float(np.radians(4.0)), 0.004
-"""How far the faces on which a thing stands slope at most [rad], and how far its centre of mass is inside of them [m]:
-less than a push at the height of a hand tips over."""
+"""How far the faces on which an object stands slope at most [rad], and how far its centre of mass is inside of them
+[m]: less than a push at the height of a hand tips over."""
 _GAPS = 2
 """Directions in which the wall may be missing [-]: convex solids leave slits between them."""
 _LEAST_DEPTH_M, _LEAST_RADIUS_M = 0.012, 0.012
@@ -47,7 +47,7 @@ _LEAST_DEPTH_M, _LEAST_RADIUS_M = 0.012, 0.012
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A mesh of a thing and where it is in it.
+    """A mesh of an object and where it is in it.
 
     Attributes:
         raw: The mesh.
@@ -69,16 +69,16 @@ class Placed:
 
     @classmethod
     def as_it_is(cls, raw: RawMesh) -> Placed:
-        """A thing of one mesh."""
+        """An object of one mesh."""
         return cls(raw, np.eye(3), np.zeros(3))
 
 
 @dataclass(frozen=True)
-class ReadThing:
-    """A thing as it was read.
+class ReadObject:
+    """An object as it was read.
 
     Attributes:
-        asset: The thing.
+        asset: The object.
         unit: The unit of its mesh and who says so, in words.
         remarks: Sentences about what was repaired or guessed.
     """
@@ -88,8 +88,8 @@ class ReadThing:
     remarks: tuple[str, ...]
 
 
-def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: str) -> ReadThing:
-    """A thing from its meshes.
+def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: str) -> ReadObject:
+    """An object from its meshes.
 
     Args:
         meshes: At least one that is solid.
@@ -158,7 +158,7 @@ def asset_of(meshes: Sequence[Placed], note: Note, words: Description, where: st
         matter=matter,
         own_grip=note.friction is not None,
     )
-    return ReadThing(asset, unit, tuple(dict.fromkeys(remarks)))
+    return ReadObject(asset, unit, tuple(dict.fromkeys(remarks)))
 
 
 def _upright(up: str) -> FloatArray:
@@ -228,7 +228,7 @@ def _painted(meshes: Sequence[Placed], turn: FloatArray, scale: float, middle: F
 
 
 def _stands(corners: FloatArray, centre: FloatArray) -> bool:
-    """Whether a thing stays as it is put: its centre of mass is above what touches the table, with a margin."""
+    """Whether an object stays as it is put: its centre of mass is above what touches the table, with a margin."""
     hull = ConvexHull(corners)
     level = (hull.equations[:, 2] < -np.cos(_LEVEL_RAD)) & (corners[hull.simplices][:, :, 2].min(axis=1) < 0)
     if not level.any():

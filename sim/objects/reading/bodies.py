@@ -12,7 +12,7 @@ from toolhand.sim.objects.reading.mesh_files import RawMesh
 from toolhand.tool_nodes.types import FloatArray
 
 MOST_GEOMETRIES = 128
-"""Geometries of a thing [-]: a chest of drawers has nine; more is a robot."""
+"""Geometries of an object [-]: a chest of drawers has nine; more is a robot."""
 _CORNERS = 32
 """Corners of what is round [-]: flat to 0.2 mm at a radius of 40 mm."""
 _BALL_CORNERS = 200
@@ -20,8 +20,8 @@ _BALL_CORNERS = 200
 
 
 @dataclass(frozen=True)
-class DescribedThing:
-    """What a file in XML says of a thing.
+class DescribedObject:
+    """What a file in XML says of an object.
 
     Attributes:
         meshes: Its geometry, in metres.

@@ -9,7 +9,7 @@ from toolhand.sim.objects.meshes import TriangleMesh
 from toolhand.tool_nodes.types import FloatArray
 
 _COLOURS = 8
-"""Colours of a thing [-]: print on a packet stays legible as patches; each costs the cameras a geom."""
+"""Colours of an object [-]: print on a packet stays legible as patches; each costs the cameras a geom."""
 _ROUNDS = 12
 """Rounds of k-means [-]; the colours stand still after fewer."""
 _NEAR = 0.06

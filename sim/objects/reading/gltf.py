@@ -158,12 +158,12 @@ class _Gltf:
         unpainted = np.full((len(corners), 3), np.nan)
         material = self._row("materials", primitive["material"]) if "material" in primitive else None
         factor, texture = _paint(material or {})
-        picture = self._texture(texture)
+        image = self._texture(texture)
         key = f"TEXCOORD_{_texcoord(texture)}"
-        if picture is not None and key in attributes:
+        if image is not None and key in attributes:
             uv = self._numbers(attributes[key], rows.ravel(), (2,)).astype(float)
             uv = _moved(uv, _row(_row(texture, "extensions"), "KHR_texture_transform")) * (1, -1) + (0, 1)
-            return MeshPiece(corners, unpainted, uv.reshape(-1, 3, 2), picture)
+            return MeshPiece(corners, unpainted, uv.reshape(-1, 3, 2), image)
         if "COLOR_0" in attributes:
             rgb = self._numbers(attributes["COLOR_0"], rows.ravel(), (3, 4)).astype(float)[:, :3]
             return MeshPiece(corners, rgb.reshape(-1, 3, 3).mean(axis=1) * factor)
@@ -251,7 +251,7 @@ class _Gltf:
             raise
 
     def _texture(self, info: GltfRow) -> NDArray[np.uint8] | None:
-        """The picture of a texture, (H, W, 3); None where there is none that is read."""
+        """The image of a texture, (H, W, 3); None where there is none that is read."""
         if "index" not in info:
             return None
         texture = self._row("textures", info["index"])
@@ -267,7 +267,7 @@ class _Gltf:
                     content = buffer[begin : begin + length]
                 else:
                     content = self._resource(image.get("uri"), needed=False)
-                self._textures[source] = self._files.picture(content, "data" if name.startswith("data:") else name)
+                self._textures[source] = self._files.image(content, "data" if name.startswith("data:") else name)
             except KeyError:
                 self._textures[source] = None
         return self._textures[source]

@@ -203,7 +203,7 @@ def _resolver(trimesh: Any, files: NamedFiles, folder: str) -> Any:
                 content = content.removeprefix(b"\xef\xbb\xbf")
                 files.check_pieces(content.count(b"newmtl"))
             else:
-                files.check_picture(content, key.strip())
+                files.check_image(content, key.strip())
             return content
 
         def write(self, name: str, data: Any) -> None:

@@ -1,4 +1,4 @@
-"""Things described by an MJCF, MuJoCo's own format, as LIBERO and robosuite keep them: one rigid body.
+"""Objects described by an MJCF, MuJoCo's own format, as LIBERO and robosuite keep them: one rigid body.
 
 Of a mesh the file says scale and pose; geoms that nothing collides with are what is seen, and the others are what
 touches, each as its convex hull, as MuJoCo has it. https://mujoco.readthedocs.io/en/stable/XMLreference.html
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from toolhand.sim.objects.reading.assets import Placed
-from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
+from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedObject, box, cylinder, ellipsoid
 from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
 from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.motion.urdf_xml import UrdfFile
@@ -25,7 +25,7 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.types import FloatArray
 
 _LONGEST = 4 * MIB
-"""Longest file that is looked at [bytes]; those of things have some kilobytes."""
+"""Longest file that is looked at [bytes]; those of objects have some kilobytes."""
 _SEEN_GROUP = 2
 """Last group of geoms that MuJoCo draws where nobody asks for others [-]."""
 _FILE = re.compile(rb"<mesh\b[^>]*?\bfile\s*=\s*[\"']([^\"'<>]+)[\"']")
@@ -33,7 +33,7 @@ _FOLDER = re.compile(rb"\b(?:meshdir|assetdir)\s*=\s*[\"']([^\"'<>]*)[\"']")
 
 
 def meshes_named(path: Path, root: Path) -> tuple[Path, ...] | None:
-    """The files that an MJCF names as meshes, without parsing it; None for what describes no thing."""
+    """The files that an MJCF names as meshes, without parsing it; None for what describes no object."""
     try:
         content = read_file(path, _LONGEST, root)
     except OSError:
@@ -45,8 +45,8 @@ def meshes_named(path: Path, root: Path) -> tuple[Path, ...] | None:
     return tuple(Path(os.path.normpath(path.parent / folder / name)) for name in names for folder in folders)
 
 
-def read_mjcf(path: Path, root: Path) -> DescribedThing:
-    """A thing from an MJCF whose joints stand at zero.
+def read_mjcf(path: Path, root: Path) -> DescribedObject:
+    """An object from an MJCF whose joints stand at zero.
 
     Args:
         path: The MJCF.
@@ -58,7 +58,7 @@ def read_mjcf(path: Path, root: Path) -> DescribedThing:
     if not path.resolve().is_relative_to(root.resolve()):
         raise invalid(f"The MJCF {path.name} lies outside of {root.name}.")
     try:
-        return _Mjcf(UrdfFile(path, "mujoco"), root).thing()
+        return _Mjcf(UrdfFile(path, "mujoco"), root).object()
     except ToolError as error:
         raise ToolError(error.code, error.message, error.hint.replace("the robot's file", "the MJCF")) from error
 
@@ -91,7 +91,7 @@ class _Mjcf:
         self._materials = {each.get("name", ""): each for each in assets if each.tag == "material"}
         self._read: dict[str, RawMesh] = {}
 
-    def thing(self) -> DescribedThing:
+    def object(self) -> DescribedObject:
         file = self._file
         geoms = [geom for world in file.root.findall("worldbody") for geom in self._geoms(world, np.eye(4), "main")]
         if not 1 <= len(geoms) <= MOST_GEOMETRIES:
@@ -110,7 +110,7 @@ class _Mjcf:
         frictions = [float(words[0]) for words in rubbing if words and re.fullmatch(r"\d*\.?\d+", words[0])]
         moves = any(each.tag == "joint" and each.get("type") != "free" for each in file.root.iter())
         remarks = (f"The joints of {file.path.name} do not move: it is one rigid body.",) if moves else ()
-        return DescribedThing(
+        return DescribedObject(
             tuple(meshes), sum(masses) or None, min((f for f in frictions if f), default=None), remarks
         )
 

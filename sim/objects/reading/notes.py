@@ -1,9 +1,9 @@
-"""What a user says of things in YAML: `objects.yaml` of a folder, or a file beside a mesh.
+"""What a user says of objects in YAML: `objects.yaml` of a folder, or a file beside a mesh.
 
 # objects.yaml
 package: some_python_package     # the meshes are in an installed package (or ROS package), not beside this file
 folder: assets/objects           # and there in this folder
-defaults: {density: 400}         # for every thing
+defaults: {density: 400}         # for every object
 objects:
   mug: {mass: 0.2, friction: 0.5, name: coffee mug, synonyms: [cup], colour: red, scale: 0.001, up: y}
   best mug: {mesh: mugs/best.obj}
@@ -28,9 +28,9 @@ from toolhand.tool_nodes.records import Before, Rule, read_yaml
 from toolhand.tool_nodes.results import invalid
 
 FILE = "objects.yaml"
-"""File of a folder in which its things are described."""
+"""File of a folder in which its objects are described."""
 _LIMITS = YamlLimits(size=8 * MIB, depth=8, nodes=400_000)
-"""Some lines for each thing of the largest published sets."""
+"""Some lines for each object of the largest published sets."""
 UpAxis = Literal["x", "y", "z", "-x", "-y", "-z"]
 """Axes of a mesh that can be upwards."""
 _WORD = 60
@@ -62,7 +62,7 @@ _Path = Annotated[str, _text(_PATH), Before(_stripped)]
 
 @dataclass(frozen=True)
 class Note:
-    """What is said of one thing; None and empty where nothing is.
+    """What is said of one object; None and empty where nothing is.
 
     Attributes:
         name: Name that people use.
@@ -75,7 +75,7 @@ class Note:
         density: Density [kg/m^3], where no mass is given.
         friction: Sliding friction [-], which holds against a gripper's pads too.
         scale: Length of the mesh's unit [m].
-        up: Axis of the mesh that is upwards as the thing stands.
+        up: Axis of the mesh that is upwards as the object stands.
         mesh: Path of its file from the folder of meshes; only in `objects.yaml`.
         package: Installed package in which that path begins; only in `objects.yaml`.
     """
@@ -120,20 +120,20 @@ class FolderNotes:
 
     Attributes:
         root: Folder that holds the meshes.
-        defaults: Said of every thing.
-        things: Said of single things, by their key in the file.
+        defaults: Said of every object.
+        objects: Said of single objects, by their key in the file.
     """
 
     root: Path
     defaults: Note = field(default_factory=Note)
-    things: Mapping[str, Note] = field(default_factory=dict)
+    objects: Mapping[str, Note] = field(default_factory=dict)
 
 
 def folder_notes(folder: Path) -> FolderNotes:
     """What `objects.yaml` of a folder says.
 
     Raises:
-        ToolError: INVALID_ARGUMENT, naming the file, the thing and what is allowed.
+        ToolError: INVALID_ARGUMENT, naming the file, the object and what is allowed.
     """
     path = folder / FILE
     if not path.exists():

@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 
 from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.results import ToolError, invalid
-from toolhand.tool_nodes.toolbox.picture_files import PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import ImageFileError, opened
 from toolhand.tool_nodes.types import FloatArray
 
 LONGEST = 64 * MIB
 """Longest file that is read, meshes and textures alike [bytes]; a scan of half a million triangles has 40 MiB."""
 MOST_TRIANGLES = 500_000
-"""Triangles of a mesh [-]: more than the finest published scans of household things have."""
+"""Triangles of a mesh [-]: more than the finest published scans of household objects have."""
 MOST_PIECES = 10_000
-"""Pieces of a mesh, which have a material each [-]: a hundred times what things of published sets have."""
+"""Pieces of a mesh, which have a material each [-]: a hundred times what objects of published sets have."""
 _MOST_PIXELS = 8192**2
 """Pixels of all textures of a mesh [-]: 200 MB of memory."""
 _ALL_NAMED = 4 * LONGEST
 """All files that a mesh names [bytes]."""
-_PICTURES = ("PNG", "JPEG", "BMP", "TGA", "WEBP", "TIFF", "GIF", "PPM")
+_IMAGES = ("PNG", "JPEG", "BMP", "TGA", "WEBP", "TIFF", "GIF", "PPM")
 """Formats of textures that are read; others of Pillow's run programs."""
 _DETAIL = 40
-"""A textured triangle is divided until its sides are shorter than this part of the thing's longest side [-]: 2 to 4 mm,
-two pixels of a camera at one metre."""
+"""A textured triangle is divided until its sides are shorter than this part of the object's longest side [-]: 2 to 4
+mm, two pixels of a camera at one metre."""
 _MOST_DIVIDED = 24_000
 """Triangles above which none is divided [-]: so many are fine enough by themselves."""
 _SHOWN = 80
@@ -45,7 +45,7 @@ class MeshPiece:
         corners: (M, 3, 3) corners in the file's unit.
         rgb: (M, 3) colours in [0, 1]; NaN where there is none.
         uv: (M, 3, 2) texture coordinates, v upwards; None without a texture.
-        texture: (H, W, 3) its picture.
+        texture: (H, W, 3) its image.
     """
 
     corners: FloatArray
@@ -99,7 +99,7 @@ class NamedFiles:
             self.refuse(f"names files of more than {_ALL_NAMED // MIB} MiB, which is not read")
         return content
 
-    def check_picture(self, content: bytes, name: str) -> None:
+    def check_image(self, content: bytes, name: str) -> None:
         """Count the pixels of a texture by its header, before it is decoded.
 
         Raises:
@@ -107,9 +107,9 @@ class NamedFiles:
             ToolError: INVALID_ARGUMENT where all textures have too many pixels.
         """
         try:
-            with opened(content, _PICTURES, _MOST_PIXELS) as picture:
-                width, height = picture.size
-        except PictureFileError as error:
+            with opened(content, _IMAGES, _MOST_PIXELS) as image:
+                width, height = image.size
+        except ImageFileError as error:
             self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is left out: {error}.")
             raise KeyError(name) from None
         self._pixels -= width * height
@@ -118,13 +118,13 @@ class NamedFiles:
                 f"has textures of more than {_MOST_PIXELS:,} pixels (one of {width}x{height}): make them smaller"
             )
 
-    def picture(self, content: bytes, name: str) -> NDArray[np.uint8]:
-        """A texture, (H, W, 3). Raises as `check_picture`."""
-        self.check_picture(content, name)
+    def image(self, content: bytes, name: str) -> NDArray[np.uint8]:
+        """A texture, (H, W, 3). Raises as `check_image`."""
+        self.check_image(content, name)
         try:
-            with opened(content, _PICTURES, _MOST_PIXELS) as picture:
-                return np.asarray(picture.convert("RGB"))
-        except PictureFileError as error:
+            with opened(content, _IMAGES, _MOST_PIXELS) as image:
+                return np.asarray(image.convert("RGB"))
+        except ImageFileError as error:
             self.say(f"The texture {name[:_SHOWN]!r} of {self.name} is left out: {error}.")
             raise KeyError(name) from None
 

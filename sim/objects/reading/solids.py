@@ -29,7 +29,7 @@ _COVERED = 0.95
 _MOST_FACES = 6_000
 """Triangles that CoACD is given [-]: some seconds of work; finer meshes are coarsened first."""
 MOST_PARTS = 24
-"""Convex solids of a thing [-]: as many as the walls of a bowl need, and ten such things still step in real time."""
+"""Convex solids of an object [-]: as many as the walls of a bowl need, and ten such objects still step in real time."""
 _PARAMETERS = {
     "threshold": 0.05,
     "max_convex_hull": MOST_PARTS,
@@ -47,7 +47,7 @@ _PARAMETERS = {
 of their corners, and a smaller search: at its own depth of 3 a slice of bread of 104 triangles takes more than 40 s of
 processor time, at 2 half a second."""
 _COACD = Child("toolhand.sim.objects.reading.coacd_child:parts", cpu_s=300, memory=4 * GIB)
-"""Where meshes are taken apart: ordinary things take 1 to 10 s and less than 1 GiB."""
+"""Where meshes are taken apart: ordinary objects take 1 to 10 s and less than 1 GiB."""
 _CORNERS = 200
 """Corners of one solid [-]: a ball of 30 mm radius is round to 0.6 mm; the physics is slow with more."""
 _FORMAT = b"toolhand solids 1\n"
@@ -64,7 +64,7 @@ def convex_parts(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArra
     Args:
         mesh: The mesh [m].
         closed: Whether it encloses a volume.
-        name: Name of the thing in messages.
+        name: Name of the object in messages.
 
     Raises:
         ToolError: INVALID_ARGUMENT where no solids can be found; UNAVAILABLE without the extra `objects`.
@@ -74,7 +74,8 @@ def convex_parts(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArra
 
 
 def hull_of(points: FloatArray, name: str) -> TriangleMesh:
-    """The convex hull of points (N, 3). Raises ToolError INVALID_ARGUMENT, naming the thing, for what has no volume."""
+    """The convex hull of points (N, 3). Raises ToolError INVALID_ARGUMENT, naming the object, for what has no
+    volume."""
     try:
         return convex_mesh(points)
     except QhullError as error:

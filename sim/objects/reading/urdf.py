@@ -1,4 +1,4 @@
-"""Things described by a URDF: links with their visual and collision geometry, as one rigid body."""
+"""Objects described by a URDF: links with their visual and collision geometry, as one rigid body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from toolhand.sim.objects.reading.assets import Placed
-from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedThing, box, cylinder, ellipsoid
+from toolhand.sim.objects.reading.bodies import MOST_GEOMETRIES, DescribedObject, box, cylinder, ellipsoid
 from toolhand.sim.objects.reading.mesh_files import FORMATS, RawMesh, read_mesh
 from toolhand.tool_nodes.motion.packages import find_package
 from toolhand.tool_nodes.motion.urdf_xml import UrdfFile
@@ -20,11 +20,11 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.types import FloatArray
 
 _MOST_LINKS = 32
-"""Links of a thing [-]: a laptop has two; more is a robot."""
+"""Links of an object [-]: a laptop has two; more is a robot."""
 
 
-def read_urdf(path: Path, root: Path) -> DescribedThing:
-    """A thing from a URDF whose joints stand at zero.
+def read_urdf(path: Path, root: Path) -> DescribedObject:
+    """An object from a URDF whose joints stand at zero.
 
     Args:
         path: The URDF.
@@ -49,7 +49,7 @@ def read_urdf(path: Path, root: Path) -> DescribedThing:
     except ToolError as error:
         raise ToolError(error.code, error.message, error.hint.replace("the robot's file", "the URDF")) from error
     remarks = (f"The joints of {path.name} do not move: it is one rigid body.",) if movable else ()
-    return DescribedThing(tuple(meshes), sum(masses) or None, min(frictions, default=None), remarks)
+    return DescribedObject(tuple(meshes), sum(masses) or None, min(frictions, default=None), remarks)
 
 
 def _poses(file: UrdfFile) -> tuple[dict[str, FloatArray], bool]:
@@ -117,7 +117,7 @@ def _shape(file: UrdfFile, geometry: ET.Element, root: Path) -> tuple[RawMesh, t
 
 
 def _mesh_path(file: UrdfFile, shape: ET.Element, root: Path) -> Path:
-    """The file of a mesh: beside the URDF, or in a ROS package that is found or lies in the folder of things."""
+    """The file of a mesh: beside the URDF, or in a ROS package that is found or lies in the folder of objects."""
     address = file.name(shape, "filename").strip()
     scheme, _, rest = address.rpartition("://")
     path = file.path.parent / address

@@ -158,7 +158,7 @@ def test_the_reference_of_a_place_can_be_asked_about() -> None:
     assert robot.said[1] in ("put the lemon next to the left can", "put the lemon next to the can at (0.210, 0.530)")
 
 
-def test_it_means_the_thing_that_was_spoken_of_last() -> None:
+def test_it_means_the_object_that_was_spoken_of_last() -> None:
     robot = TextRobot()
     talk = dialogue(robot)
     talk.say("put the lemon in the bowl")
@@ -179,7 +179,7 @@ def test_again_does_the_last_command_once_more() -> None:
     assert robot.said == ["pick up the lemon", "pick up the lemon"]
 
 
-def test_the_same_with_another_thing() -> None:
+def test_the_same_with_another_object() -> None:
     robot = TextRobot()
     talk = dialogue(robot)
     talk.say("put the lemon in the bowl")

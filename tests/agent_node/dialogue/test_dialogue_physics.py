@@ -21,7 +21,7 @@ BACK_M = 0.01
 
 
 class Table:
-    """A station, a dialogue, and where its things are."""
+    """A station, a dialogue, and where its objects are."""
 
     def __init__(self, perception: str) -> None:
         self.station = Station(named_scene("57"), StationConfig(perception=perception))

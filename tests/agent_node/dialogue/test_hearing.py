@@ -51,7 +51,7 @@ def test_orders_of_many_frames_are_read(said: str, act: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "things"),
+    ("said", "kind", "objects"),
     [
         ("is the lemon left or right of the crackers", "which_side", ("the lemon", "the crackers")),
         ("Is the honey closer to the bunny or to the shampoo?", "nearer", ("the honey", "the bunny", "the shampoo")),
@@ -62,10 +62,10 @@ def test_orders_of_many_frames_are_read(said: str, act: object) -> None:
         ("How much balls is here?", "how_many", ("balls",)),
     ],
 )
-def test_questions_of_many_frames_are_read(said: str, kind: str, things: tuple[str, ...]) -> None:
+def test_questions_of_many_frames_are_read(said: str, kind: str, objects: tuple[str, ...]) -> None:
     (part,) = read(said)
     assert isinstance(part.act, QuestionAct)
-    assert (part.act.kind, part.act.things) == (kind, things)
+    assert (part.act.kind, part.act.things) == (kind, objects)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_questions_of_many_frames_are_read(said: str, kind: str, things: tuple[s
         ("I am hungry, give me some fruit.", "I am hungry", SkillAct("hand_over", "some fruit")),
     ],
 )
-def test_a_remark_is_told_and_its_thing_is_meant_by_it(said: str, remark: str, order: object) -> None:
+def test_a_remark_is_told_and_its_object_is_meant_by_it(said: str, remark: str, order: object) -> None:
     (part,) = read(said)
     assert (part.remark, part.act) == (remark, order)
 
@@ -114,7 +114,7 @@ def test_a_speed_alone_holds_for_what_follows(said: str, pace: str, told: str) -
     assert operator.pace == pace
 
 
-def test_a_thing_that_is_left_alone_is_told_as_a_remark() -> None:
+def test_an_object_that_is_left_alone_is_told_as_a_remark() -> None:
     (part,) = read("Do not touch the cup; put the lemon in the bowl.")
     assert (part.remark, part.act) == ("Do not touch the cup", Deed("put the lemon in the bowl"))
 
@@ -126,7 +126,7 @@ def test_nothing_moves_for_a_sentence_whose_end_is_refused() -> None:
     assert "what's it worth" in turn.answer or 'Do you mean "' in turn.answer
 
 
-def test_it_is_not_guessed_where_a_remark_names_two_things() -> None:
+def test_it_is_not_guessed_where_a_remark_names_two_objects() -> None:
     assert not any(
         "pick the bowl" in getattr(part.act, "text", "") for part in read("The can touches the bowl, pick it up")
     )

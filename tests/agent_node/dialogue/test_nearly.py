@@ -39,7 +39,7 @@ def test_a_run_of_words_is_left_out(said: str, near: str, left_out: str) -> None
         "put the can on the lid of the jam",
     ],
 )
-def test_what_binds_a_wish_or_names_a_thing_is_never_left_out(said: str) -> None:
+def test_what_binds_a_wish_or_names_an_object_is_never_left_out(said: str) -> None:
     assert nearly(said) is None
 
 

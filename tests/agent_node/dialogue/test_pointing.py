@@ -75,7 +75,7 @@ def test_points_that_nobody_can_refer_to_are_refused() -> None:
             PointedPoint(wrong)
 
 
-def test_two_things_at_two_points_are_two_commands() -> None:
+def test_two_objects_at_two_points_are_two_commands() -> None:
     said = bound("pick up this can and then pick up that can", [A, B])
     assert [part.said for part in read(said)] == [
         f"pick up the can {AT_A}".removesuffix(")"),

@@ -42,13 +42,13 @@ def station(request: pytest.FixtureRequest) -> Station:
 def asked(
     station: Station,
     kind: str,
-    *things: str,
+    *objects: str,
     memory: RobotMemory | None = None,
     by: str = "spacetools",
     said: str = "",
 ) -> Episode:
     protocol = load_protocol(by)
-    policy = question_policy(QuestionAct(kind, things, said), memory or RobotMemory(), protocol)
+    policy = question_policy(QuestionAct(kind, objects, said), memory or RobotMemory(), protocol)
     return Agent(policy, station.toolbox, replace(AS_SPACETOOLS, protocol=protocol)).run("a question")
 
 
@@ -60,18 +60,18 @@ def numbers(answer: str) -> list[float]:
 def test_a_question_is_answered_and_nothing_moves(station: Station, kind: str) -> None:
     before = station.world.snapshot().time
     memory = RobotMemory([LEMON, LOST])
-    things: tuple[str, ...] = (
+    objects: tuple[str, ...] = (
         ("next to the tuna can",) if kind == "what_stands" else ("the tuna can", "the tomato soup")
     )
-    things = ("the tuna can", "the tomato soup", "the cereal box") if kind == "nearer" else things
-    things = ("the tuna can", "next to the tomato soup") if kind == "related" else things
-    episode = asked(station, kind, *things, memory=memory)
+    objects = ("the tuna can", "the tomato soup", "the cereal box") if kind == "nearer" else objects
+    objects = ("the tuna can", "next to the tomato soup") if kind == "related" else objects
+    episode = asked(station, kind, *objects, memory=memory)
     assert episode.success
     assert episode.error_code is None
     assert episode.answer
     assert not any(record.motion for record in episode.records)
     assert station.world.snapshot().time == before
-    assert asked(station, kind, *things, memory=memory).answer == episode.answer
+    assert asked(station, kind, *objects, memory=memory).answer == episode.answer
 
 
 def test_what_is_seen_is_told_by_sides(station: Station) -> None:
@@ -81,7 +81,7 @@ def test_what_is_seen_is_told_by_sides(station: Station) -> None:
     assert "On the right: tuna can." in answer
 
 
-def test_things_of_a_kind_are_counted_with_their_places(station: Station) -> None:
+def test_objects_of_a_kind_are_counted_with_their_places(station: Station) -> None:
     answer = asked(station, "how_many", "cans").answer
     assert answer.startswith("Two cans: one ")
     assert "hides" in answer
@@ -90,7 +90,7 @@ def test_things_of_a_kind_are_counted_with_their_places(station: Station) -> Non
     assert none.answer.startswith("None: no 'lemons' here; I see: ")
 
 
-def test_a_thing_is_there_or_not(station: Station) -> None:
+def test_an_object_is_there_or_not(station: Station) -> None:
     assert asked(station, "is_there", "a can").answer.startswith("Yes: two cans: one ")
     missing = asked(station, "is_there", "a lemon")
     assert missing.success

@@ -77,7 +77,7 @@ def test_a_correction_takes_the_place_of_what_it_corrects(text: str, meant: str)
     assert acts(text) == [Deed(meant)]
 
 
-def test_a_correction_that_may_mean_two_things_is_asked_about() -> None:
+def test_a_correction_that_may_mean_two_objects_is_asked_about() -> None:
     both = ("put the bin in the bowl", "put the lemon in the bin")
     assert acts("put the lemon in the bowl, no wait, the bin") == [Unsure(both)]
 
@@ -127,7 +127,7 @@ def test_small_talk_before_a_command_is_no_act_of_its_own() -> None:
     assert acts("Thanks a lot!") == [SmallTalk("thanks")]
 
 
-def test_a_thing_alone_after_a_command_is_for_the_same_to_be_done_with() -> None:
+def test_an_object_alone_after_a_command_is_for_the_same_to_be_done_with() -> None:
     parts = read("put the lemon in the bin, then the pear")
     assert [part.said for part in parts] == ["put the lemon in the bin", "the same with the pear"]
     assert read(parts[1].said)[0].act == FollowUp("same_with", "the pear")

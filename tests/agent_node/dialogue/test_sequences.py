@@ -1,4 +1,4 @@
-"""Several things and several steps: plans, and what becomes of them."""
+"""Several objects and several steps: plans, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_group_becomes_commands_after_a_look(words: str, deeds: list[str]) -> 
 REDS = {"red object": [(0.2, 0.5), (0.7, 0.5)], "blue object": [(0.3, 0.5)]}
 
 
-def test_things_of_a_colour_go_together_and_are_looked_at_afterwards() -> None:
+def test_objects_of_a_colour_go_together_and_are_looked_at_afterwards() -> None:
     robot = TextRobot(sees=REDS)
     dialogue, told = talk(robot)
     turn = dialogue.say("sort the things by colour")
@@ -90,7 +90,7 @@ def test_things_of_a_colour_go_together_and_are_looked_at_afterwards() -> None:
     assert found is not None
     spot = float(found[1]), float(found[2])
     assert math.dist(spot, (0.7, 0.5)) < math.dist(spot, (0.3, 0.5))
-    # The picture after it is the same as before: the robot may not say that they are sorted.
+    # The image after it is the same as before: the robot may not say that they are sorted.
     assert turn.error_code is ErrorCode.EXECUTION_FAILED
     assert "the red object (on the left) is nearer to another colour" in turn.answer
 
@@ -209,7 +209,7 @@ def test_a_question_in_a_plan_keeps_what_is_left_for_its_answer() -> None:
     assert robot.deeds[2] == "pick up the pear"
 
 
-def test_a_thing_goes_where_another_one_was() -> None:
+def test_an_object_goes_where_another_one_was() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
     dialogue.say("put the lemon in the bowl")
@@ -262,7 +262,7 @@ def test_undo_takes_back_what_was_asked_for_at_once_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("words", ["undo the last move", "put it back", "put the pear back"])
-def test_one_thing_of_several_goes_back_alone_where_that_is_said(words: str) -> None:
+def test_one_object_of_several_goes_back_alone_where_that_is_said(words: str) -> None:
     robot = TextRobot(facts={"placed": {"found": [0.7, 0.7]}})
     dialogue, _ = talk(robot)
     dialogue.say("put the lemon in the bowl and the pear in the bin")
@@ -270,7 +270,7 @@ def test_one_thing_of_several_goes_back_alone_where_that_is_said(words: str) -> 
     assert robot.deeds[2:] == ["put the pear at (0.700, 0.700) on the free spot at (0.480, 0.420)"]
 
 
-def test_undoing_the_last_move_of_another_thing_moves_nothing() -> None:
+def test_undoing_the_last_move_of_another_object_moves_nothing() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
     dialogue.say("put the lemon in the bowl")
@@ -305,7 +305,7 @@ def test_a_stack_of_another_number_than_is_there_moves_nothing() -> None:
     assert "You speak of 2, and I see 3" in turn.answer
 
 
-def test_undo_says_how_far_off_a_thing_stands() -> None:
+def test_undo_says_how_far_off_an_object_stands() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
     dialogue.say("pick up the pear")
@@ -313,7 +313,7 @@ def test_undo_says_how_far_off_a_thing_stands() -> None:
     assert dialogue.say("undo").answer == "I have put the pear back 1.2 cm beside where it stood."
 
 
-def test_a_place_alone_goes_on_with_the_last_thing() -> None:
+def test_a_place_alone_goes_on_with_the_last_object() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
     dialogue.say("put the lemon in the bowl")
@@ -335,7 +335,7 @@ def test_a_place_alone_goes_on_with_the_last_thing() -> None:
         ("no, more to the left", "further to the left"),
     ],
 )
-def test_a_way_alone_goes_on_with_the_last_thing(words: str, place: str) -> None:
+def test_a_way_alone_goes_on_with_the_last_object(words: str, place: str) -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
     dialogue.say("put the lemon in the bowl")

@@ -48,8 +48,8 @@ def empty(holding: tuple[Station, StationState]) -> Station:
     return station
 
 
-def asked(station: Station, name: str, thing: str = "", speed: float = 1.0, held: bool = False) -> Episode:
-    policy = skill_policy(SkillAct(name, thing, speed), HELD if held else RobotMemory(), load_protocol("spacetools"))
+def asked(station: Station, name: str, item: str = "", speed: float = 1.0, held: bool = False) -> Episode:
+    policy = skill_policy(SkillAct(name, item, speed), HELD if held else RobotMemory(), load_protocol("spacetools"))
     return Agent(policy, station.new_toolbox(SUITES)).run("a skill")
 
 
@@ -83,7 +83,7 @@ def test_what_needs_a_full_hand_says_how_to_fill_it(empty: Station) -> None:
         assert not any(record.motion for record in episode.records)
 
 
-def test_another_thing_in_the_hand_is_not_handed_over(full: Station) -> None:
+def test_another_object_in_the_hand_is_not_handed_over(full: Station) -> None:
     episode = asked(full, "hand_over", "the red box", held=True)
     assert episode.error_code is ErrorCode.ALREADY_HOLDING
     assert "I hold the toy block" in episode.answer
@@ -101,13 +101,13 @@ def test_what_is_put_upright_stands_on_the_table(full: Station) -> None:
     assert full.world.snapshot().objects["toy_block_1"].touching == {"table"}
 
 
-def test_a_thing_that_is_meant_by_two_is_asked_about(empty: Station) -> None:
+def test_an_object_that_is_meant_by_two_is_asked_about(empty: Station) -> None:
     episode = asked(empty, "point_at", "things")
     assert episode.error_code is ErrorCode.AMBIGUOUS
     assert not any(record.motion for record in episode.records)
 
 
-def test_to_hold_still_moves_nothing_and_to_look_again_takes_a_picture(empty: Station) -> None:
+def test_to_hold_still_moves_nothing_and_to_look_again_takes_an_image(empty: Station) -> None:
     still = asked(empty, "hold_still")
     assert still.success
     assert not still.records

@@ -111,7 +111,7 @@ class FakeTools:
         return ToolResult(text="Waited.")
 
     @tool("fake.picture", repeatable=True)
-    def picture(self, name: Text) -> ToolResult:
+    def image(self, name: Text) -> ToolResult:
         """A picture that PNG cannot make small."""
         noise = np.random.default_rng(0).integers(0, 256, (1200, 1800, 3), np.uint8)
         return ToolResult(text="Noise.", image=noise)

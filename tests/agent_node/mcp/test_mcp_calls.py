@@ -65,15 +65,15 @@ async def test_a_tool_answers_to_its_own_name_and_its_aliases_with_a_dash_or_a_d
     async with client:
         result = await client.call_tool(name, {})
     assert not result.is_error
-    text, picture = result.content
+    text, shown = result.content
     assert text.text == "Looked. This picture has the image_index 0."
-    assert picture.mime_type == "image/png"
-    image = Image.open(io.BytesIO(base64.b64decode(picture.data)))
+    assert shown.mime_type == "image/png"
+    image = Image.open(io.BytesIO(base64.b64decode(shown.data)))
     assert image.size == (8, 6)
     assert image.getpixel((3, 3)) == (77, 77, 77)
 
 
-async def test_variables_and_pictures_are_kept_from_call_to_call(client: Client) -> None:
+async def test_variables_and_images_are_kept_from_call_to_call(client: Client) -> None:
     async with client:
         await client.call_tool("fake-keep", {"name": "mine"})
         await client.call_tool("robot-capture_image", {})
@@ -117,7 +117,7 @@ async def test_a_wrong_call_is_an_error_that_the_model_can_read(
     assert arm.motions == 0
 
 
-async def test_two_clients_share_no_variable_and_no_picture(robot: SharedRobot) -> None:
+async def test_two_clients_share_no_variable_and_no_image(robot: SharedRobot) -> None:
     server = make_server(robot)
     async with Client(server) as one, Client(server, mode="legacy") as other:
         await one.call_tool("fake-keep", {"name": "mine"})
@@ -128,7 +128,7 @@ async def test_two_clients_share_no_variable_and_no_picture(robot: SharedRobot) 
         assert not (await one.call_tool("fake-shape", {"data": "$mine"})).is_error
 
 
-async def test_a_motion_on_a_picture_from_before_anothers_motion_is_refused(robot: SharedRobot, arm: Any) -> None:
+async def test_a_motion_on_an_image_from_before_anothers_motion_is_refused(robot: SharedRobot, arm: Any) -> None:
     arm.release.set()
     server = make_server(robot)
     async with Client(server) as one, Client(server) as other, Client(server) as third:
@@ -154,7 +154,7 @@ async def test_a_motion_that_was_not_approved_leaves_what_others_have_seen_as_it
         await one.call_tool("robot-capture_image", {})
         assert code(await other.call_tool("fake-ask", {})) == "NOT_APPROVED"
         assert not (await one.call_tool("fake-move", {})).is_error
-        # The tool has looked before it asked, and that picture is old now.
+        # The tool has looked before it asked, and that image is old now.
         assert code(await other.call_tool("fake-move", {})) == "SCENE_CHANGED"
 
 
@@ -222,7 +222,7 @@ async def test_a_client_with_too_many_calls_at_once_is_told_to_wait(robot: Share
     assert not any(result.is_error for result in results[3:])
 
 
-async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: SharedRobot) -> None:
+async def test_after_many_images_the_first_and_the_newest_are_usable(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
         for _ in range(15):
             await client.call_tool("robot-capture_image", {})
@@ -244,11 +244,11 @@ async def test_a_long_conversation_holds_no_more_than_a_short_one(fake_toolbox: 
     assert len(conversation.session.images) == 150
 
 
-async def test_a_picture_too_large_for_png_is_sent_so_that_clients_can_read_it(robot: SharedRobot) -> None:
+async def test_an_image_too_large_for_png_is_sent_so_that_clients_can_read_it(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
-        picture = (await client.call_tool("fake-picture", {"name": "noise"})).content[1]
-    data = base64.b64decode(picture.data)
-    assert picture.mime_type == "image/jpeg"
+        image = (await client.call_tool("fake-picture", {"name": "noise"})).content[1]
+    data = base64.b64decode(image.data)
+    assert image.mime_type == "image/jpeg"
     assert len(data) <= PNG_BYTES
     assert Image.open(io.BytesIO(data)).size == (1568, 1045)
 

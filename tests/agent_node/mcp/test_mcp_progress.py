@@ -166,7 +166,7 @@ def test_digits_stand_for_a_number_where_a_string_could_only_be_a_variable(
     assert type(found) is type(wanted)
 
 
-async def test_a_picture_is_found_by_an_index_in_digits(robot: SharedRobot) -> None:
+async def test_an_image_is_found_by_an_index_in_digits(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
         await client.call_tool("robot-look", {})
         for index in (0, "0"):

@@ -73,7 +73,7 @@ async def text(client: Client, name: str, **arguments: Any) -> str:
     return str((await client.call_tool(name, arguments)).content[0].text)
 
 
-async def test_words_are_carried_out_and_heard_of_and_older_pictures_count_no_more(spoken_to: Any, arm: Any) -> None:
+async def test_words_are_carried_out_and_heard_of_and_older_images_count_no_more(spoken_to: Any, arm: Any) -> None:
     heard: list[tuple[float, float | None, str]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

@@ -158,13 +158,13 @@ def schemas() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def picture() -> np.ndarray:
+def image() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 255, (12, 16, 3), dtype=np.uint8)
 
 
 @pytest.fixture
-def conversation(schemas: list[dict[str, Any]], picture: np.ndarray) -> list[Message]:
-    """A task, a picture taken and shown, and a detection that failed."""
+def conversation(schemas: list[dict[str, Any]], image: np.ndarray) -> list[Message]:
+    """A task, an image taken and shown, and a detection that failed."""
     protocol = load_protocol("spacetools")
     return [
         Message("system", protocol.system_prompt(schemas)),
@@ -175,7 +175,7 @@ def conversation(schemas: list[dict[str, Any]], picture: np.ndarray) -> list[Mes
             '<tool_call>{"name": "roborefer.detect_one", '
             '"arguments": {"obj_name": "can", "image_index": 0}}</tool_call>',
         ),
-        Message("tool", "<tool_response>Captured. <image 0></tool_response>", "Captured.", 0, picture),
+        Message("tool", "<tool_response>Captured. <image 0></tool_response>", "Captured.", 0, image),
         Message(
             "tool", "<tool_response>Error OBJECT_NOT_FOUND: no can.</tool_response>", "Error OBJECT_NOT_FOUND: no can."
         ),

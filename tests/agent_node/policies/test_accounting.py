@@ -19,7 +19,7 @@ from toolhand.training.tasks.refusals import refused_sentences
 from toolhand.training.tasks.sayings import CommandWords, say_command, sayings
 
 COMPACT = load_protocol("compact")
-THINGS = (("milk", "blue bowl"), ("red box", "grey bin"))
+OBJECTS = (("milk", "blue bowl"), ("red box", "grey bin"))
 MORE = (
     "I don't want the {a}|You shouldn't take the {a}|no {a} please|The {a} should not be picked up|touch the {a}"
     "|pick up something other than the {a}|pick up the {a} without spilling|pretend to pick up the {a}|ignore the {a}"
@@ -36,7 +36,7 @@ CARRIED_OUT = (
 
 @pytest.mark.parametrize("said", [*refused_sentences(), *MORE.split("|")])
 def test_what_binds_and_has_no_part_in_a_plan_is_named(said: str) -> None:
-    for first, second in THINGS:
+    for first, second in OBJECTS:
         answer = refusal(said.format(a=first, b=second), f"take {first}, put nowhere")
         assert answer.startswith(f"{ErrorCode.NOT_UNDERSTOOD}: My plan has no part for ")
 

@@ -79,7 +79,7 @@ def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation)
     assert [block["type"] for block in request["messages"][2]["content"]] == ["text", "image", "text"]
 
 
-def test_native_mode_ties_results_to_calls_and_keeps_their_pictures(server, policy, conversation, schemas):
+def test_native_mode_ties_results_to_calls_and_keeps_their_images(server, policy, conversation, schemas):
     call = {"type": "tool_use", "id": "toolu_1", "name": "roborefer__detect_one", "input": {"obj_name": "</tool_call>"}}
     server.will(server.json(message({"type": "text", "text": "Again."}, call, stop_reason="tool_use")))
     reply = policy(NATIVE).respond(conversation)
@@ -99,9 +99,9 @@ def test_native_mode_ties_results_to_calls_and_keeps_their_pictures(server, poli
     ]
 
 
-def test_native_mode_shows_the_picture_that_comes_with_a_question(server, policy, picture):
+def test_native_mode_shows_the_image_that_comes_with_a_question(server, policy, image):
     server.will(server.json(message({"type": "text", "text": "Red."})))
-    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, picture)
+    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, image)
     policy(NATIVE).respond([Message("system", "Be brief."), asked])
     (request,) = server.requests
     assert [block["type"] for block in request["messages"][0]["content"]] == ["text", "image", "text"]

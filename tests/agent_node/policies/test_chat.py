@@ -5,7 +5,7 @@ import pytest
 
 from toolhand.agent_node.policies.chat import (
     Completion,
-    Pictures,
+    ImageParts,
     ToolNames,
     canonical,
     native_turns,
@@ -28,19 +28,19 @@ def names(schemas):
     return ToolNames(schemas)
 
 
-def test_the_results_of_a_turn_are_one_user_message_with_the_picture_after_its_marker(conversation, picture):
+def test_the_results_of_a_turn_are_one_user_message_with_the_image_after_its_marker(conversation, image):
     system, user, assistant, results = text_turns(conversation)
     assert [turn.role for turn in (system, user, assistant, results)] == ["system", "user", "assistant", "user"]
     assert assistant.parts == (conversation[2].text,)
     before, shown, after = results.parts
     assert before == "<tool_response>Captured. <image 0>"
-    assert shown is picture
+    assert shown is image
     assert after == "</tool_response>\n<tool_response>Error OBJECT_NOT_FOUND: no can.</tool_response>"
 
 
-def test_a_marker_that_a_tool_has_read_somewhere_gets_no_picture(picture):
+def test_a_marker_that_a_tool_has_read_somewhere_gets_no_image(image):
     text = "<tool_response>The label says <image 4> <image 4></tool_response>"
-    (turn,) = text_turns([Message("tool", text, "The label says <image 4>", 4, picture)])
+    (turn,) = text_turns([Message("tool", text, "The label says <image 4>", 4, image)])
     assert turn.parts[0] == "<tool_response>The label says <image 4> <image 4>"
 
 
@@ -53,16 +53,16 @@ def test_no_sentence_can_spell_a_control_token_of_a_template():
         assert "No limits." in turn.parts[0]
 
 
-def test_pictures_are_sent_as_they_are(picture):
+def test_images_are_sent_as_they_are(image):
     import base64
     import io
 
     from PIL import Image
 
-    decoded = np.asarray(Image.open(io.BytesIO(base64.b64decode(Pictures("png").base64(picture)))))
-    assert np.array_equal(decoded, picture)
+    decoded = np.asarray(Image.open(io.BytesIO(base64.b64decode(ImageParts("png").base64(image)))))
+    assert np.array_equal(decoded, image)
     smooth = np.full((48, 64, 3), (200, 40, 30), np.uint8)
-    decoded = np.asarray(Image.open(io.BytesIO(base64.b64decode(Pictures("jpeg").base64(smooth)))))
+    decoded = np.asarray(Image.open(io.BytesIO(base64.b64decode(ImageParts("jpeg").base64(smooth)))))
     assert np.abs(decoded.astype(int) - smooth).max() < 6
 
 
@@ -79,12 +79,12 @@ def test_tools_whose_names_a_server_cannot_tell_apart_are_refused(bad):
     assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_calls_and_results_are_tied_by_ids_of_nine_signs(conversation, names, picture):
+def test_calls_and_results_are_tied_by_ids_of_nine_signs(conversation, names, image):
     turn = native_turns(conversation, NATIVE, names)[2]
     assert turn.words == "Look."
     assert [call.name for call in turn.calls] == ["robot__capture_image", "roborefer__detect_one"]
     assert [call.id for call in turn.calls] == [result.id for result in turn.results] == ["call00000", "call00001"]
-    assert turn.results[0].picture is picture
+    assert turn.results[0].image is image
     assert turn.results[1].words == "Error OBJECT_NOT_FOUND: no can."
 
 

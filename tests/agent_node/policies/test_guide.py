@@ -30,7 +30,7 @@ def offered():
 
 
 class Leader:
-    """Says one thing."""
+    """Says one object."""
 
     name = "leader"
 

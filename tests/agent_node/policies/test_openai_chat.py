@@ -25,7 +25,7 @@ def policy(server, schemas, quick):
     return make
 
 
-def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation, picture):
+def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation, image):
     server.will(server.completion(TURN))
     reply = policy().respond(conversation)
     (request,) = server.requests
@@ -40,7 +40,7 @@ def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation,
     url = request["messages"][3]["content"][1]["image_url"]["url"]
     assert url.startswith("data:image/png;base64,")
     shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))))
-    assert np.array_equal(shown, picture)
+    assert np.array_equal(shown, image)
 
 
 @pytest.mark.parametrize("protocol", [SPACETOOLS, NATIVE])
@@ -52,11 +52,11 @@ def test_a_model_without_eyes_is_sent_words_alone(server, policy, conversation, 
     contents = [message["content"] for message in request["messages"]]
     assert all(isinstance(content, str) for content in contents)
     assert "<image 0>" in "".join(contents), "it reads what the picture is called"
-    assert not blind.sees_pictures
-    assert policy(protocol).sees_pictures
+    assert not blind.sees_images
+    assert policy(protocol).sees_images
 
 
-def test_native_mode_sends_tools_and_ids_and_the_picture_after_the_results(server, policy, conversation, schemas):
+def test_native_mode_sends_tools_and_ids_and_the_image_after_the_results(server, policy, conversation, schemas):
     calls = [{"id": "x", "type": "function", "function": {"name": "robot__capture_image", "arguments": "{}"}}]
     server.will(server.completion("Again.", "tool_calls", message={"tool_calls": calls}))
     reply = policy(NATIVE).respond(conversation)
@@ -79,9 +79,9 @@ def test_native_mode_sends_tools_and_ids_and_the_picture_after_the_results(serve
     assert NATIVE.parse(reply.text).calls[0].name == "robot.capture_image"
 
 
-def test_native_mode_shows_the_picture_that_comes_with_a_question(server, policy, picture):
+def test_native_mode_shows_the_image_that_comes_with_a_question(server, policy, image):
     server.will(server.completion("Red."))
-    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, picture)
+    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, image)
     policy(NATIVE).respond([Message("system", "Be brief."), asked])
     (request,) = server.requests
     marker, shown, words = request["messages"][1]["content"]

@@ -59,7 +59,7 @@ def test_another_result_is_told_with_its_turn(recorded):
     assert error.value.code is ErrorCode.UNAVAILABLE
 
 
-def test_a_picture_of_another_number_is_a_difference(recorded):
+def test_an_image_of_another_number_is_a_difference(recorded):
     folder, episode = recorded
     at = next(i for i, message in enumerate(episode.messages) if message.image_index is not None)
     conversation = list(episode.messages[: at + 1])
@@ -111,10 +111,10 @@ def test_what_no_file_can_hold_is_compared_as_it_was_written(recorded, tmp_path)
     assert Replay(tmp_path).respond(conversation).text == episode.turns[0].text
 
 
-def test_pictures_are_not_compared(recorded):
+def test_images_are_not_compared(recorded):
     folder, episode = recorded
-    at = next(i for i, message in enumerate(episode.messages) if message.picture is not None)
+    at = next(i for i, message in enumerate(episode.messages) if message.image is not None)
     until = next(i for i, message in enumerate(episode.messages) if i > at and message.role == "assistant")
     conversation = list(episode.messages[:until])
-    conversation[at] = replace(conversation[at], picture=np.zeros_like(conversation[at].picture))
+    conversation[at] = replace(conversation[at], image=np.zeros_like(conversation[at].image))
     assert Replay(folder).respond(conversation).text == episode.messages[until].text

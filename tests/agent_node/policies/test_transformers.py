@@ -54,12 +54,12 @@ def logits_of(made, conversation):
     return np.stack(seen), reply
 
 
-def shown(index, picture):
-    return Message("tool", f"<tool_response>Seen. <image {index}></tool_response>", "Seen.", index, picture)
+def shown(index, image):
+    return Message("tool", f"<tool_response>Seen. <image {index}></tool_response>", "Seen.", index, image)
 
 
 @pytest.fixture
-def pictures():
+def images():
     rng = np.random.default_rng(1)
     return [rng.integers(0, 255, (60, 80, 3), dtype=np.uint8) for _ in range(3)]
 
@@ -69,8 +69,8 @@ def test_it_writes_what_the_library_itself_would(any_folder, conversation):
     prompt = made._prompt(text_turns(conversation))
     ids = made._torch.tensor([prompt.ids])
     inputs = {"input_ids": ids, "attention_mask": made._torch.ones_like(ids)}
-    if prompt.pictures:
-        pixels, grids = made._see(prompt.pictures[0])
+    if prompt.images:
+        pixels, grids = made._see(prompt.images[0])
         kinds = (ids == made._image_token).int()
         inputs |= {"pixel_values": pixels, "image_grid_thw": grids, "mm_token_type_ids": kinds}
     expected = made._model.generate(**inputs, max_new_tokens=12, do_sample=False)[0, ids.shape[1] :].tolist()
@@ -93,10 +93,10 @@ def test_log_probabilities_are_the_model_s_own_of_the_tokens_it_wrote(folders, c
     assert max(reply.logprobs) < 0
 
 
-def test_a_conversation_that_goes_on_is_not_read_again(any_folder, conversation, pictures):
+def test_a_conversation_that_goes_on_is_not_read_again(any_folder, conversation, images):
     made = policy(any_folder)
     first = made.respond(conversation)
-    longer = [*conversation, Message("assistant", first.text), shown(1, pictures[0])]
+    longer = [*conversation, Message("assistant", first.text), shown(1, images[0])]
     logits, second = logits_of(made, longer)
     assert first.details["reused_tokens"] == 0
     assert first.prompt_tokens <= second.details["reused_tokens"] < second.prompt_tokens
@@ -115,16 +115,16 @@ def test_a_conversation_that_differs_is_read_from_there_on(any_folder, conversat
     np.testing.assert_allclose(logits, logits_of(policy(any_folder), other)[0], atol=1e-3)
 
 
-def test_another_picture_of_the_same_size_is_looked_at(seeing_folder, conversation, pictures):
+def test_another_image_of_the_same_size_is_looked_at(seeing_folder, conversation, images):
     made = policy(seeing_folder)
 
-    def seeing(picture):
-        return [*conversation[:3], shown(0, picture), conversation[4]]
+    def seeing(image):
+        return [*conversation[:3], shown(0, image), conversation[4]]
 
-    first, _ = logits_of(made, seeing(pictures[0]))
-    second, reply = logits_of(made, seeing(pictures[1]))
+    first, _ = logits_of(made, seeing(images[0]))
+    second, reply = logits_of(made, seeing(images[1]))
     assert reply.details["reused_tokens"] == made._runs(made._held)[0][0], "everything before the picture"
-    np.testing.assert_allclose(second, logits_of(policy(seeing_folder), seeing(pictures[1]))[0], atol=1e-3)
+    np.testing.assert_allclose(second, logits_of(policy(seeing_folder), seeing(images[1]))[0], atol=1e-3)
     assert np.abs(first[0] - second[0]).max() > 0.01, "these random weights see the difference"
 
 

@@ -63,7 +63,7 @@ def trajectory(tmp_path: Path, episode: Episode) -> dict[str, Any]:
     return json.loads(line)
 
 
-def test_a_trajectory_is_one_chat_line_with_tools_and_pictures_in_their_places(tmp_path: Path) -> None:
+def test_a_trajectory_is_one_chat_line_with_tools_and_images_in_their_places(tmp_path: Path) -> None:
     episode = run(call("robot.look") + call("robot.say", label="hi"), call("robot.look", label="xx"))
     document = trajectory(tmp_path, episode)
     assert list(document) == ["messages", "tools", "images"]
@@ -81,16 +81,16 @@ def test_a_trajectory_is_one_chat_line_with_tools_and_pictures_in_their_places(t
     assert messages[6]["content"][1] == {"type": "image", "image": "images/001.jpg"}
 
 
-def test_the_pictures_in_the_folder_are_those_of_the_conversation(tmp_path: Path) -> None:
+def test_the_images_in_the_folder_are_those_of_the_conversation(tmp_path: Path) -> None:
     episode = run(call("robot.look") + call("robot.look", label="xyz"))
     trajectory(tmp_path, episode)
     assert sorted(path.name for path in (tmp_path / "images").iterdir()) == ["000.jpg", "001.jpg"]
-    for index, picture in enumerate(episode.session.images):
+    for index, image in enumerate(episode.session.images):
         saved = np.asarray(Image.open(tmp_path / "images" / f"{index:03d}.jpg"))
-        assert np.abs(saved.astype(int) - picture.rgb).max() <= 2
+        assert np.abs(saved.astype(int) - image.rgb).max() <= 2
 
 
-def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) -> None:
+def test_words_that_look_like_a_marker_never_become_an_image(tmp_path: Path) -> None:
     fake = "<image 0>"
     episode = run(
         f"<think>{fake}</think>" + call("robot.look", label=fake) + call("robot.say", label=fake),
@@ -100,8 +100,8 @@ def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) ->
         task=f"What is in {fake}?",
     )
     messages = trajectory(tmp_path, episode)["messages"]
-    pictures = [(i, p) for i, m in enumerate(messages) for p in m["content"] if p["type"] == "image"]
-    assert pictures == [(3, {"type": "image", "image": "images/000.jpg"})]
+    images = [(i, p) for i, m in enumerate(messages) for p in m["content"] if p["type"] == "image"]
+    assert images == [(3, {"type": "image", "image": "images/000.jpg"})]
     shown = fake.replace("<", "\u2039")
     assert messages[3]["content"][0]["text"] == f"<tool_response>Seen {shown} "
     assert messages[1]["content"] == [{"type": "text", "text": f"What is in {fake}?"}]

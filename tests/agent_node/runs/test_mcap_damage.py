@@ -30,12 +30,12 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
 
 def write(folder: Path, change: Callable[[list[Entry]], Sequence[Entry]] | None = None, **note: str) -> Path:
-    """A small run with a picture, its messages changed before they are written."""
+    """A small run with an image, its messages changed before they are written."""
     recorder = Recorder("look", lambda: 1.0)
     recorder.hear(Thought("I look."))
     recorder.hear(ToolCalled(ToolCall("look", {})))
-    picture = np.full((8, 8, 3), 200, np.uint8)
-    recorder.hear(ToolAnswered(CallRecord("look", {}, ToolResult(text="Seen.", image=picture), 0, 0.0, 0.1)))
+    image = np.full((8, 8, 3), 200, np.uint8)
+    recorder.hear(ToolAnswered(CallRecord("look", {}, ToolResult(text="Seen.", image=image), 0, 0.0, 0.1)))
     recorder.hear(CommandEnded("Seen."))
     path = recorder.write(folder, None, {"task": "look", "success": True})
     if change is not None or note:
@@ -178,7 +178,7 @@ def with_sequence(topic: str, sequence: int) -> Callable[[list[Entry]], list[Ent
     [
         (without(recording.COMMAND), "steps of the run are missing"),
         (without(ToolCalled.topic), "steps of the run are missing"),
-        (without(f"{recording.PICTURES}/compressed"), "picture 0 is missing"),
+        (without(f"{recording.IMAGES}/compressed"), "picture 0 is missing"),
         (lambda entries: [], "it does not begin with a command"),
         (with_sequence(ToolCalled.topic, 1), "step 1 is there twice"),
         (with_sequence(recording.OUTCOME, 77), "steps of the run are missing"),
@@ -196,7 +196,7 @@ def with_sequence(topic: str, sequence: int) -> Callable[[list[Entry]], list[Ent
         (with_data(ToolCalled.topic, string("{")), "something in it was changed"),
         (with_data(ToolCalled.topic, b"\x00\x01\x00\x00\xff\xff\xff\x7f"), "something in it was changed"),
         (with_data(ToolCalled.topic, string("[" * 100_000)), "something in it was changed"),
-        (with_data(f"{recording.PICTURES}/compressed", string("x")), "something in it was changed"),
+        (with_data(f"{recording.IMAGES}/compressed", string("x")), "something in it was changed"),
     ],
 )
 def test_a_well_formed_file_that_is_no_run_is_told(
@@ -283,17 +283,17 @@ def test_steps_of_more_text_than_a_run_has_are_refused(tmp_path: Path) -> None:
     assert "more than 16 MiB of text" in damage_of(write(tmp_path, with_data(ToolAnswered.topic, long)))
 
 
-# -- pictures ----------------------------------------------------------------------------------------
+# -- images ----------------------------------------------------------------------------------------
 
 
-def with_picture(data: bytes) -> Callable[[list[Entry]], list[Entry]]:
+def with_image(data: bytes) -> Callable[[list[Entry]], list[Entry]]:
     packet = ros.packet(ros.COMPRESSED_IMAGE, data=np.frombuffer(data, np.uint8))
-    return with_data(f"{recording.PICTURES}/compressed", packet)
+    return with_data(f"{recording.IMAGES}/compressed", packet)
 
 
-def file_of(picture: Image.Image, kind: str, **options: Any) -> bytes:
+def file_of(image: Image.Image, kind: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
@@ -301,11 +301,11 @@ GREY = Image.new("RGB", (8, 8), (99, 99, 99))
 
 
 @pytest.mark.parametrize("kind", ["EPS", "TIFF", "GIF", "BMP", "PPM", "TGA", "WEBP", "PDF"])
-def test_a_picture_of_another_format_is_handed_to_nobody(
+def test_an_image_of_another_format_is_handed_to_nobody(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("subprocess.Popen", lambda *a, **k: pytest.fail("a program was started"))
-    assert "it is no PNG or JPEG picture" in damage_of(write(tmp_path, with_picture(file_of(GREY, kind))))
+    assert "it is no PNG or JPEG picture" in damage_of(write(tmp_path, with_image(file_of(GREY, kind))))
 
 
 @pytest.mark.parametrize(
@@ -317,23 +317,23 @@ def test_a_picture_of_another_format_is_handed_to_nobody(
         (b"", "it is no PNG or JPEG picture"),
     ],
 )
-def test_a_picture_that_is_too_large_or_none_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
-    assert sentence in damage_of(write(tmp_path, with_picture(data)))
+def test_an_image_that_is_too_large_or_none_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    assert sentence in damage_of(write(tmp_path, with_image(data)))
 
 
-def test_pictures_are_decoded_only_when_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, with_picture(file_of(GREY, "PNG")))
+def test_images_are_decoded_only_when_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, with_image(file_of(GREY, "PNG")))
     with monkeypatch.context() as patched:
         patched.setattr(Image.Image, "convert", lambda *a: pytest.fail("decoded"))
         read = read_run(path)
-    assert np.array_equal(read.picture(0), np.asarray(GREY))
+    assert np.array_equal(read.image(0), np.asarray(GREY))
     with pytest.raises(ToolError, match="holds no picture 1"):
-        read.picture(1)
+        read.image(1)
 
 
-def test_a_picture_that_was_cut_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_an_image_that_was_cut_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
     data = file_of(Image.fromarray(noise), "PNG")
-    read = read_run(write(tmp_path, with_picture(data[: len(data) // 2])))
+    read = read_run(write(tmp_path, with_image(data[: len(data) // 2])))
     with pytest.raises(ToolError, match="Picture 0 of the recording cannot be shown: it is damaged"):
-        read.picture(0)
+        read.image(0)

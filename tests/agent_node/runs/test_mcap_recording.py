@@ -246,19 +246,19 @@ def test_the_camera_stands_in_the_tree_where_its_calibration_says(messages: list
     assert camera[0].header.frame_id == "base_link"
 
 
-def test_pictures_decode_to_within_the_error_of_jpeg(messages: list[tuple[str, int, Any]]) -> None:
+def test_images_decode_to_within_the_error_of_jpeg(messages: list[tuple[str, int, Any]]) -> None:
     frame = Tools(Clock()).frame
-    pictures = {topic: message for topic, _, message in messages if topic.endswith("/compressed")}
+    images = {topic: message for topic, _, message in messages if topic.endswith("/compressed")}
     for topic, rgb in (("/camera/scene/image", frame.rgb), ("/toolhand/picture", 255 - frame.rgb)):
-        message = pictures[f"{topic}/compressed"]
+        message = images[f"{topic}/compressed"]
         decoded = np.asarray(Image.open(io.BytesIO(message.data.tobytes())))
         assert message.format == "jpeg"
         assert np.abs(decoded.astype(int) - rgb).mean() < 3.0
-    assert pictures["/camera/scene/image/compressed"].header.frame_id == "zed_left_camera_frame_optical"
+    assert images["/camera/scene/image/compressed"].header.frame_id == "zed_left_camera_frame_optical"
 
 
 class Views(Tools):
-    """Pictures that are seen some time before they are told of, drawings over them, and parts of them."""
+    """Images that are seen some time before they are told of, drawings over them, and parts of them."""
 
     @tool("view.over")
     def over(self, image_index: ImageIndex) -> ToolResult:
@@ -288,7 +288,7 @@ class Views(Tools):
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, Any]]:
-    """What a run with two camera pictures, a drawing, a crop, depth and a foreign picture leaves."""
+    """What a run with two camera images, a drawing, a crop, depth and a foreign image leaves."""
     clock = Clock()
     recorder = Recorder("look", clock)
     script = (
@@ -313,10 +313,10 @@ def stamp_of(message: Any) -> int:
     return int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
 
 
-def test_every_picture_that_a_camera_saw_has_its_frame_in_the_tree_at_its_stamp(
+def test_every_image_that_a_camera_saw_has_its_frame_in_the_tree_at_its_stamp(
     seen: list[tuple[str, int, Any]],
 ) -> None:
-    pictures = [message for topic, _, message in seen if topic.endswith("/compressed")]
+    images = [message for topic, _, message in seen if topic.endswith("/compressed")]
     placed = {
         (one.child_frame_id, stamp_of(one), one.header.frame_id, one.transform.translation.x)
         for topic, _, message in seen
@@ -324,37 +324,37 @@ def test_every_picture_that_a_camera_saw_has_its_frame_in_the_tree_at_its_stamp(
         for one in message.transforms
     }
     frame = OPTICAL_FRAMES["scene"]
-    assert [p.header.frame_id for p in pictures] == [frame, frame, frame, frame, "", frame]
-    assert [stamp_of(p) for p in pictures] == [250_000_000] * 4 + [500_000_000, 1_450_000_000]
+    assert [p.header.frame_id for p in images] == [frame, frame, frame, frame, "", frame]
+    assert [stamp_of(p) for p in images] == [250_000_000] * 4 + [500_000_000, 1_450_000_000]
     assert placed == {(frame, 250_000_000, "base_link", 1.0), (frame, 1_450_000_000, "base_link", 1.1)}
 
 
-def test_every_picture_that_a_camera_saw_has_its_calibration(seen: list[tuple[str, int, Any]]) -> None:
+def test_every_image_that_a_camera_saw_has_its_calibration(seen: list[tuple[str, int, Any]]) -> None:
     for base, sizes, centres in (
         ("/camera/scene", [(64, 48)] * 2, [(31.5, 23.5)] * 2),
         ("/toolhand/picture", [(64, 48), (30, 24), (64, 48)], [(31.5, 23.5), (21.5, 3.5), (31.5, 23.5)]),
     ):
         infos = [message for topic, _, message in seen if topic == f"{base}/camera_info"]
-        pictures = [message for topic, _, message in seen if topic.startswith(base) and topic.endswith("/compressed")]
-        shown = [picture for picture in pictures if picture.header.frame_id]
+        images = [message for topic, _, message in seen if topic.startswith(base) and topic.endswith("/compressed")]
+        shown = [image for image in images if image.header.frame_id]
         assert [(info.width, info.height) for info in infos] == sizes
         assert [(info.k[2], info.k[5]) for info in infos] == centres
         assert [(stamp_of(info), info.header.frame_id) for info in infos] == [
-            (stamp_of(picture), picture.header.frame_id) for picture in shown
+            (stamp_of(image), image.header.frame_id) for image in shown
         ]
         assert all(np.array_equal(info.p.reshape(3, 4)[:, :3], info.k.reshape(3, 3)) for info in infos)
         assert {info.distortion_model for info in infos} == {"plumb_bob"}
 
 
-def test_raw_pictures_are_the_same_bytes(tmp_path: Path) -> None:
+def test_raw_images_are_the_same_bytes(tmp_path: Path) -> None:
     recorded(raw=True)[0].write(tmp_path)
-    pictures = {topic: message for topic, _, message in by_rosbags(tmp_path) if "image" in topic or "picture" in topic}
-    message = pictures["/camera/scene/image"]
+    images = {topic: message for topic, _, message in by_rosbags(tmp_path) if "image" in topic or "picture" in topic}
+    message = images["/camera/scene/image"]
     assert (message.height, message.width, message.encoding, message.step) == (48, 64, "rgb8", 192)
     assert message.data.tobytes() == Tools(Clock()).frame.rgb.tobytes()
     read = read_run(tmp_path / "run.mcap")
-    assert np.array_equal(read.picture(0), Tools(Clock()).frame.rgb)
-    assert sorted(read.pictures) == [0, 1]
+    assert np.array_equal(read.image(0), Tools(Clock()).frame.rgb)
+    assert sorted(read.images) == [0, 1]
 
 
 def test_calls_and_results_are_json_that_says_what_happened(messages: list[tuple[str, int, Any]]) -> None:
@@ -420,7 +420,7 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
                 payload.motion,
             )
             assert str(again.result.error) == str(payload.result.error)
-            assert (again.image_index in read.pictures) == (payload.result.image is not None)
+            assert (again.image_index in read.images) == (payload.result.image is not None)
         else:
             assert step.event == event
 

@@ -18,7 +18,7 @@ UNKNOWN = "free table right of the big box"
 
 
 class Looks:
-    """A policy that looks, finds things and places, and answers."""
+    """A policy that looks, finds objects and places, and answers."""
 
     name = "looks"
 

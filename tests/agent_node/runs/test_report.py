@@ -20,7 +20,7 @@ from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.runs.folder import write_trajectory
-from toolhand.agent_node.runs.report import complete_report, with_pictures, write_report
+from toolhand.agent_node.runs.report import complete_report, with_images, write_report
 from toolhand.agent_node.runs.report_parts import MAX_FRAMES
 from toolhand.tool_nodes.drawing import RGB
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -31,13 +31,13 @@ HOSTILE = '</script></pre><script>alert(1)</script><img src=x onerror=alert(2)> 
 
 
 class Robot:
-    """Pictures and motions without a robot."""
+    """Images and motions without a robot."""
 
     def __init__(self, size: tuple[int, int] = (12, 16), noise: bool = False) -> None:
         self._rng = np.random.default_rng(0)
         self._size, self._noise = size, noise
 
-    def _picture(self) -> RGB:
+    def _image(self) -> RGB:
         if self._noise:
             return self._rng.integers(0, 256, (*self._size, 3), dtype=np.uint8)
         return np.full((*self._size, 3), 120, np.uint8)
@@ -45,7 +45,7 @@ class Robot:
     @tool("robot.capture_image")
     def capture(self) -> ToolResult:
         """Look."""
-        return ToolResult(text="Captured.", image=self._picture())
+        return ToolResult(text="Captured.", image=self._image())
 
     @tool("roborefer.detect_one")
     def detect(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
@@ -58,12 +58,12 @@ class Robot:
     @tool("grasp_generator.compute_grasp")
     def grasp(self) -> ToolResult:
         """Choose."""
-        return ToolResult(text="Generated grasp.", image=self._picture())
+        return ToolResult(text="Generated grasp.", image=self._image())
 
     @tool("robot.execute_grasp", motion=True)
     def execute(self) -> ToolResult:
         """Grasp."""
-        return ToolResult(text="Grasped.", image=self._picture())
+        return ToolResult(text="Grasped.", image=self._image())
 
     @tool("robot.place_object_at_2d_location", motion=True)
     def place(self) -> ToolResult:
@@ -81,7 +81,7 @@ class Robot:
             "found": [0.55, 0.5] if seen else None,
             "off_mm": 12.3 if seen else None,
         }
-        return ToolResult(text="Placed.", image=self._picture(), facts={"placed": fact})
+        return ToolResult(text="Placed.", image=self._image(), facts={"placed": fact})
 
 
 class Scripted:
@@ -132,7 +132,7 @@ def test_a_report_tells_the_run_from_the_sentence_to_the_answer(tmp_path: Path) 
     assert "Not judged" in page.text
 
 
-def test_the_pictures_of_a_report_are_those_of_the_conversation(tmp_path: Path) -> None:
+def test_the_images_of_a_report_are_those_of_the_conversation(tmp_path: Path) -> None:
     page = report(tmp_path, run(LOOK, CHOOSE, GRASP + PLACE, "<answer>PLACE_BLOCKED: Taken.</answer>"))
     story = re.findall(r"First view|Chosen grasp|After the grasp|After placing", page.text)
     assert story == ["First view", "Chosen grasp", "After the grasp"]
@@ -145,10 +145,10 @@ def test_the_pictures_of_a_report_are_those_of_the_conversation(tmp_path: Path) 
         assert (image["width"], image["height"]) == ("16", "12")
 
 
-def test_a_report_is_small_because_each_picture_lies_once_in_its_folder(tmp_path: Path) -> None:
+def test_a_report_is_small_because_each_image_lies_once_in_its_folder(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3), dtype=np.uint8)
     robot = Robot((480, 640))
-    robot._picture = lambda: noise  # type: ignore[method-assign]
+    robot._image = lambda: noise  # type: ignore[method-assign]
     look = call("roborefer.detect_one", obj_name="red box", image_index=0)
     episode = run(LOOK, look, CHOOSE, GRASP, "<answer>Done.</answer>", robot=robot)
     write_trajectory(tmp_path, episode, [])
@@ -157,10 +157,10 @@ def test_a_report_is_small_because_each_picture_lies_once_in_its_folder(tmp_path
     assert len(html) < 40_000
     named = {image["src"] for image in page.all("img")}
     assert named == {f"images/{path.name}" for path in (tmp_path / "images").iterdir()}
-    inside = with_pictures(html, lambda path: (tmp_path / path).read_bytes())
+    inside = with_images(html, lambda path: (tmp_path / path).read_bytes())
     assert b'src="images/' not in inside
     assert inside.count(b'src="data:image/jpeg;base64,') == len(page.all("img"))
-    missing = with_pictures(html, lambda path: (tmp_path / "gone" / path).read_bytes())
+    missing = with_images(html, lambda path: (tmp_path / "gone" / path).read_bytes())
     assert missing == html
 
 
@@ -250,7 +250,7 @@ def test_the_film_has_at_most_sixty_frames_and_keeps_both_ends(tmp_path: Path, g
     assert [("hidden" in image) for image in page.all("img")] == [False] + [True] * (shown - 1)
 
 
-def test_a_run_without_pictures_or_turns_still_has_a_report(tmp_path: Path) -> None:
+def test_a_run_without_images_or_turns_still_has_a_report(tmp_path: Path) -> None:
     class Down:
         name = "down"
 
@@ -420,7 +420,7 @@ def sources(page: Page, alt: str) -> list[str]:
     return [image["src"] for image in page.all("img") if alt in image["alt"]]
 
 
-def test_candidates_are_numbered_in_their_picture_and_told_beside_it(tmp_path: Path) -> None:
+def test_candidates_are_numbered_in_their_image_and_told_beside_it(tmp_path: Path) -> None:
     look = call("roborefer.detect_one", obj_name="red box", image_index=0)
     page = report(tmp_path, run(LOOK, look, "<answer>AMBIGUOUS: Which?</answer>", robot=Robot((120, 160))))
     assert "red box: 2 found by roborefer.detect_one(0.250, 0.500)(0.750, 0.500)" in page.text
@@ -439,7 +439,7 @@ def test_the_candidate_that_was_taken_is_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_where_a_thing_should_stand_and_stands_is_drawn_with_the_distance(tmp_path: Path, seen: bool) -> None:
+def test_where_an_object_should_stand_and_stands_is_drawn_with_the_distance(tmp_path: Path, seen: bool) -> None:
     line = call("robot.place_object_at_3d_location", how="seen" if seen else "unseen")
     page = report(tmp_path, run(LOOK, line, "<answer>Placed.</answer>", robot=Robot((120, 160))))
     assert "it should stand at x = 0.400 m, y = 0.100 m" in page.text

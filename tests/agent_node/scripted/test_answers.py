@@ -86,7 +86,7 @@ def test_an_answer_can_end_the_command(answer: str) -> None:
     assert not ends(f"{answer} the left one")
 
 
-def test_a_whole_command_is_one_and_the_choice_of_a_thing_is_none() -> None:
+def test_a_whole_command_is_one_and_the_choice_of_an_object_is_none() -> None:
     other = another_command("put the banana in the bowl")
     assert other is not None
     assert other.understood == "pick: banana; place: in bowl"
@@ -119,6 +119,6 @@ def test_a_side_behind_a_name_is_made_a_place_or_left_out(answer: str, understoo
         ("the box", None),
     ],
 )
-def test_two_things_are_named_for_a_place_between(answer: str, understood: str | None) -> None:
+def test_two_objects_are_named_for_a_place_between(answer: str, understood: str | None) -> None:
     settled = with_two(answer, parse_command("put the can between the boxes"))
     assert (settled and settled.understood) == understood

@@ -328,7 +328,7 @@ def test_a_command_that_contradicts_itself_is_an_invalid_argument(sentence: str)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_things_told_apart_by_their_side_are_two_things() -> None:
+def test_objects_told_apart_by_their_side_are_two_objects() -> None:
     command = parse_command("put the left can next to the right can")
     assert command.target is not None
     assert command.target.selectors == (Selector("left"),)
@@ -415,12 +415,12 @@ def test_endless_nesting_is_refused(words: list[str]) -> None:
         "pick up the thing at (0.600, 0.400)",
     ],
 )
-def test_a_point_says_which_thing_is_meant(text: str) -> None:
+def test_a_point_says_which_object_is_meant(text: str) -> None:
     target = parse_command(text).target
     assert target is not None
     assert target.point is not None
 
 
-def test_a_thing_cannot_be_placed_relative_to_itself_at_the_same_point() -> None:
+def test_an_object_cannot_be_placed_relative_to_itself_at_the_same_point() -> None:
     with pytest.raises(ToolError, match="relative to itself"):
         parse_command("put the can at (0.600, 0.400) next to the can at (0.600, 0.400)")

@@ -172,8 +172,8 @@ def _meaning(phrase: NounPhrase | None) -> object:
 
 
 def _reading(command: Command) -> object:
-    things = (command.target, command.held_as, *command.references)
-    return command.action, command.relation, command.form, [_meaning(thing) for thing in things]
+    objects = (command.target, command.held_as, *command.references)
+    return command.action, command.relation, command.form, [_meaning(item) for item in objects]
 
 
 @given(st.sampled_from(SENTENCES), st.sampled_from(KNOWN), st.integers(0, 12))

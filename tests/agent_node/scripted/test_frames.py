@@ -13,8 +13,8 @@ EXAMPLES = sorted({(said, plain) for frame in frames() for said, plain in frame.
 
 def meaning(text: str) -> tuple[object, ...]:
     command = parse_command(text)
-    thing = command.target and (command.target.words, command.target.selectors)
-    return command.action, thing, command.relation, [each.text for each in command.references]
+    item = command.target and (command.target.words, command.target.selectors)
+    return command.action, item, command.relation, [each.text for each in command.references]
 
 
 @pytest.mark.parametrize(("said", "plain"), EXAMPLES)

@@ -63,7 +63,7 @@ def test_what_is_held_is_placed_by_its_name(sentence: str) -> None:
         "release the tennis ball",
     ],
 )
-def test_another_name_or_a_second_thing_is_refused_with_what_is_held_and_the_way_out(sentence: str) -> None:
+def test_another_name_or_a_second_object_is_refused_with_what_is_held_and_the_way_out(sentence: str) -> None:
     with pytest.raises(ToolError) as caught:
         of_what_is_held(parse_command(sentence), "baseball")
     assert caught.value.code is ErrorCode.ALREADY_HOLDING
@@ -100,11 +100,11 @@ class HoldingWorld(TextWorld):
 
     def robot_capture_image(self) -> str:
         holds = " The gripper holds an object that was grasped as 'baseball'." if self.held else ""
-        return self._picture(f"Captured 640x480 image from the robot camera.{holds}", camera=True)
+        return self._image(f"Captured 640x480 image from the robot camera.{holds}", camera=True)
 
 
 @pytest.mark.parametrize("sentence", HELD)
-def test_the_policy_looks_for_no_thing_that_it_holds(sentence: str) -> None:
+def test_the_policy_looks_for_no_object_that_it_holds(sentence: str) -> None:
     world = HoldingWorld()
     answer, _ = run(sentence, world)
     assert answer == "Placed the baseball in front of the tea box."
@@ -113,7 +113,7 @@ def test_the_policy_looks_for_no_thing_that_it_holds(sentence: str) -> None:
 
 
 @pytest.mark.parametrize("sentence", ["drop the honey", "pick up the honey", "put the honey next to the tea box"])
-def test_with_a_full_hand_nothing_moves_for_another_thing(sentence: str) -> None:
+def test_with_a_full_hand_nothing_moves_for_another_object(sentence: str) -> None:
     world = HoldingWorld()
     answer, _ = run(sentence, world)
     assert answer.startswith("ALREADY_HOLDING: The gripper holds the baseball")

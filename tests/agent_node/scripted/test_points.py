@@ -37,7 +37,7 @@ def test_another_place_to_try_must_still_be_on_the_side_that_was_asked_for(
     assert still_there(relation, spot, [(0.45, 0.5), (0.55, 0.5)]) is expected
 
 
-def test_another_place_between_two_things_stays_near_their_middle() -> None:
+def test_another_place_between_two_objects_stays_near_their_middle() -> None:
     pair = [(0.3, 0.5), (0.7, 0.5)]
     assert still_there("between", (0.52, 0.47), pair)
     assert not still_there("between", (0.68, 0.47), pair)

@@ -68,16 +68,16 @@ class TextWorld:
         except ToolError as error:
             return f"Error {error.code}: {error}"
 
-    def _picture(self, text: str, camera: bool = False) -> str:
+    def _image(self, text: str, camera: bool = False) -> str:
         index, self.images = self.images, self.images + 1
         self.captured += [index] if camera else []
         return f"{text} <image {index}>"
 
     def robot_capture_image(self) -> str:
-        return self._picture("Captured 640x480 image from the robot camera.", camera=True)
+        return self._image("Captured 640x480 image from the robot camera.", camera=True)
 
     def robot_get_depth_with_pointcloud(self) -> str:
-        return self._picture("Captured 640x480 depth map and 307,200 3D points. Focal length: 660.0px.")
+        return self._image("Captured 640x480 depth map and 307,200 3D points. Focal length: 660.0px.")
 
     def _detect(self, obj_name: str, image_index: int, only_one: bool) -> str:
         assert image_index == self.captured[-1], "only the newest camera picture may be looked at"
@@ -88,7 +88,7 @@ class TextWorld:
             beside = [self.views[i].point for phrase in request.references for i in refer(phrase, self.views)]
             points = [request.point or ((beside[0][0] + 0.1, beside[0][1]) if beside else (0.5, 0.5))]
         listed = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points[: 1 if only_one else None])
-        return self._picture(f"Detected {len(points)} instance(s) of '{obj_name}': [{listed}]")
+        return self._image(f"Detected {len(points)} instance(s) of '{obj_name}': [{listed}]")
 
     def roborefer_detect_all(self, obj_name: str, image_index: int) -> str:
         return self._detect(obj_name, image_index, only_one=False)
@@ -99,19 +99,19 @@ class TextWorld:
     def sam2_segment_from_point(self, x: float, y: float, image_index: int) -> str:
         assert image_index == self.captured[-1]
         self.segmented = next(v for v in self.views if near(v.point, (x, y), 0.01))
-        return self._picture(f"Segmented object at normalized coords ({x:.3f}, {y:.3f}) with IoU score: 0.940.")
+        return self._image(f"Segmented object at normalized coords ({x:.3f}, {y:.3f}) with IoU score: 0.940.")
 
     def grasp_generator_compute_grasp(self, point_cloud: str, mask: str, focal_length_px: str, image_index: int) -> str:
         assert (point_cloud, mask, focal_length_px) == ("$point_cloud", "$segmentation_mask", "$focal_length_px")
         assert image_index == self.captured[-1]
-        return self._picture("Generated collision-free grasp with confidence 0.978 from 1980/307200 masked points.")
+        return self._image("Generated collision-free grasp with confidence 0.978 from 1980/307200 masked points.")
 
     def robot_execute_grasp(self, grasp_pose: str) -> str:
         assert grasp_pose == "$grasp_pose"
         assert self.segmented is not None
         self.held, self.segmented = self.segmented, None
         self.views = [v for v in self.views if v is not self.held]
-        return self._picture(
+        return self._image(
             "Grasp executed successfully in 6.20 s. The gripper holds an object 0.062 m wide.", camera=True
         )
 
@@ -119,7 +119,7 @@ class TextWorld:
         if self.held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
         self.held, self.placed_at = None, placement_point_2d
-        return self._picture("Object placed successfully in 5.10 s. The gripper is open and empty.", camera=True)
+        return self._image("Object placed successfully in 5.10 s. The gripper is open and empty.", camera=True)
 
     def names(self) -> list[str]:
         return [name for name, _ in self.calls]
@@ -174,7 +174,7 @@ def test_a_pick_takes_five_turns_and_leaves_the_look_after_the_lift_to_the_tool(
     assert world.held.name == "red box"
 
 
-def test_a_thing_on_which_another_one_stands_is_not_taken() -> None:
+def test_an_object_on_which_another_one_stands_is_not_taken() -> None:
     views = table()
     box = next(view for view in views if view.name == "red box")
     salt = replace(next(view for view in views if view is not box), name="salt", synonyms=(), kind="jar")
@@ -389,7 +389,7 @@ def test_a_grasp_that_the_arm_cannot_do_is_replaced_by_the_next_best_of_the_same
     assert world.names().count("grasp_generator.compute_grasp") == 2
 
 
-def test_a_grasp_of_a_scene_that_has_changed_is_planned_on_a_new_picture() -> None:
+def test_a_grasp_of_a_scene_that_has_changed_is_planned_on_a_new_image() -> None:
     world = TextWorld(table(), {"robot.execute_grasp": ["SCENE_CHANGED: It is not where it was."]})
     assert run("pick up the pony", world)[0] == "Picked up the pony."
     assert world.names().count("robot.capture_image") == 2
@@ -409,7 +409,7 @@ def test_the_second_of_one_is_not_there() -> None:
     assert not set(MOTIONS) & set(world.names())
 
 
-def test_a_thing_is_put_into_the_container_of_that_colour_not_on_its_twin() -> None:
+def test_an_object_is_put_into_the_container_of_that_colour_not_on_its_twin() -> None:
     bowl, ball = (item(name, x, 0.5, name) for name, x in (("bowl", 0.7), ("ball", 0.3)))
     bowl, ball = (replace(v, colour="green", categories=(c,)) for v, c in ((bowl, "container"), (ball, "sports")))
     world = TextWorld([*table()[:1], bowl, ball])
@@ -418,7 +418,7 @@ def test_a_thing_is_put_into_the_container_of_that_colour_not_on_its_twin() -> N
     assert world.placed_at == [0.8, 0.5]
 
 
-def test_what_was_put_on_another_thing_beside_its_place_is_picked_up_again() -> None:
+def test_what_was_put_on_another_object_beside_its_place_is_picked_up_again() -> None:
     place = "robot.place_object_at_2d_location"
 
     class Uneven(TextWorld):
@@ -446,7 +446,7 @@ def test_only_a_target_that_may_itself_be_in_the_way_is_lifted_from_a_blocked_pl
     assert picked or answer.startswith("OUT_OF_WORKSPACE: Cannot place the pony to the right of the red box")
 
 
-def test_the_top_of_a_thing_is_tried_at_its_middle_only_and_the_reason_is_told() -> None:
+def test_the_top_of_an_object_is_tried_at_its_middle_only_and_the_reason_is_told() -> None:
     views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
     place = "robot.place_object_at_2d_location"
     world = TextWorld(views, {place: ["PLACE_BLOCKED: It has no surface as large as the held object."] * 3})
@@ -488,19 +488,19 @@ EYES = ["roborefer.detect_all", "roborefer.detect_one", "sam2.segment_from_point
 
 
 @pytest.mark.parametrize("tool", EYES)
-def test_a_picture_that_cannot_be_looked_at_is_taken_anew_once(tool: str) -> None:
+def test_an_image_that_cannot_be_looked_at_is_taken_anew_once(tool: str) -> None:
     world = TextWorld(table(), {tool: [NO_IDS]})
     answer, _ = run("put the pony right of the red box", world)
     assert answer == "Placed the pony to the right of the red box."
     assert world.names().count("robot.execute_grasp") == 1
-    pictures = world.names().count("robot.capture_image")
+    images = world.names().count("robot.capture_image")
     undisturbed = TextWorld(table())
     run("put the pony right of the red box", undisturbed)
-    assert pictures == undisturbed.names().count("robot.capture_image") + 1
+    assert images == undisturbed.names().count("robot.capture_image") + 1
 
 
 @pytest.mark.parametrize("tool", EYES)
-def test_eyes_that_stay_shut_end_the_command_after_the_second_picture(tool: str) -> None:
+def test_eyes_that_stay_shut_end_the_command_after_the_second_image(tool: str) -> None:
     world = TextWorld(table(), {tool: [NO_IDS] * 40})
     answer, _ = run("put the pony right of the red box", world)
     assert answer.startswith("UNAVAILABLE: ")
@@ -666,7 +666,7 @@ def test_what_an_earlier_command_left_in_the_gripper_is_not_denied() -> None:
     assert "empty" not in answer
 
 
-def test_a_place_between_three_things_is_asked_about() -> None:
+def test_a_place_between_three_objects_is_asked_about() -> None:
     views = [item("can", x, 0.5, "can") for x in (0.2, 0.8)] + [item("bowl", 0.5, 0.2, "bowl"), item("pony", 0.5, 0.8)]
     world = TextWorld(views)
     answer, _ = run("put the pony between the cans and the bowl", world)
@@ -675,7 +675,7 @@ def test_a_place_between_three_things_is_asked_about() -> None:
     assert run("put the pony between the cans", TextWorld(views))[0].startswith("Placed the pony between")
 
 
-def test_a_way_from_where_a_thing_stands_is_found_before_it_is_lifted_and_kept() -> None:
+def test_a_way_from_where_an_object_stands_is_found_before_it_is_lifted_and_kept() -> None:
     world = TextWorld(table())
     answer, _ = run("move the pony a bit to the left", world)
     assert answer == "Placed the pony a bit to the left of where it stood, by about 5 cm, at (0.50, 0.50)."
@@ -686,7 +686,7 @@ def test_a_way_from_where_a_thing_stands_is_found_before_it_is_lifted_and_kept()
     ]
 
 
-def test_a_part_of_the_table_is_looked_for_again_once_the_thing_is_gone() -> None:
+def test_a_part_of_the_table_is_looked_for_again_once_the_object_is_gone() -> None:
     world = TextWorld(table())
     answer, _ = run("put the pony in the front left corner", world)
     assert answer == "Placed the pony in the front left corner of the table, at (0.50, 0.50)."
@@ -695,7 +695,7 @@ def test_a_part_of_the_table_is_looked_for_again_once_the_thing_is_gone() -> Non
     assert asked == [f"free table for the pony at (0.700, 0.200) {place}", f"free table {place}"]
 
 
-def test_a_thing_and_a_spot_are_named_by_their_points() -> None:
+def test_an_object_and_a_spot_are_named_by_their_points() -> None:
     world = TextWorld(table())
     answer, _ = run("put the coconut water at (0.5, 0.8) on the free spot at (0.300, 0.600)", world)
     assert answer == "Placed the coconut water at (0.5, 0.8) on the free spot at (0.300, 0.600)."
@@ -710,7 +710,7 @@ def test_what_is_held_has_no_way_from_where_it_stands() -> None:
     assert world.placed_at is None
 
 
-def test_a_spot_that_is_not_free_is_no_reason_to_put_the_thing_elsewhere() -> None:
+def test_a_spot_that_is_not_free_is_no_reason_to_put_the_object_elsewhere() -> None:
     blocked = "PLACE_BLOCKED: That spot is not free: the red box is there."
     world = TextWorld(table(), {"roborefer.detect_one": [blocked]})
     answer, _ = run("put the pony on the free spot at (0.2, 0.4)", world)

@@ -57,7 +57,7 @@ def test_a_way_that_leads_nowhere_is_quoted(way: str) -> None:
         ("remove the can from the bowl", "pick: can from the bowl"),
     ],
 )
-def test_a_side_still_tells_which_thing_is_meant(sentence: str, understood: str) -> None:
+def test_a_side_still_tells_which_object_is_meant(sentence: str, understood: str) -> None:
     assert parse_command(sentence).understood == understood
 
 
@@ -88,18 +88,18 @@ def test_what_stands_outside_of_a_container_still_does(place: str, relation: str
         "put the can left of the bowl as you see it",
     ],
 )
-def test_a_side_of_the_robot_is_not_taken_for_one_of_the_picture(sentence: str) -> None:
+def test_a_side_of_the_robot_is_not_taken_for_one_of_the_image(sentence: str) -> None:
     assert "cannot tell whose side" in refused(sentence)
 
 
 @pytest.mark.parametrize("verb", ["hold", "lift", "raise"])
 @pytest.mark.parametrize("where", ["next to the bowl", "behind the bowl", "above the bowl", "to the left of the bowl"])
-def test_where_a_hand_is_to_hold_a_thing_is_not_which_thing(verb: str, where: str) -> None:
+def test_where_a_hand_is_to_hold_an_object_is_not_which_object(verb: str, where: str) -> None:
     assert f'"{where}" may say which' in refused(f"{verb} the pear {where}")
     assert parse_command(f"{verb} the pear that is {where}").action == "pick"
 
 
-def test_a_side_between_a_thing_and_a_place_is_asked_about() -> None:
+def test_a_side_between_an_object_and_a_place_is_asked_about() -> None:
     assert '"on the left" says which thing or where to' in refused("put the pear on the left next to the bunny")
     assert parse_command("put the pear that is on the left next to the bunny").relation == "next_to"
     assert parse_command("put the pear on the left into the bin").relation == "in"
@@ -112,10 +112,10 @@ def test_what_is_only_to_be_gone_is_not_kept_in_the_hand(words: str) -> None:
     assert 'as "Remove" does not say' in refused("Remove the soup from the table")
 
 
-@pytest.mark.parametrize("thing", ["first can", "last block", "2nd box", "third one"])
-def test_a_number_in_a_row_needs_to_know_from_where(thing: str) -> None:
-    assert f'"the {thing}" counts' in refused(f"pick up the {thing}")
-    assert parse_command(f"pick up the {thing} from the left").action == "pick"
+@pytest.mark.parametrize("item", ["first can", "last block", "2nd box", "third one"])
+def test_a_number_in_a_row_needs_to_know_from_where(item: str) -> None:
+    assert f'"the {item}" counts' in refused(f"pick up the {item}")
+    assert parse_command(f"pick up the {item} from the left").action == "pick"
 
 
 INVERTED = [
@@ -140,7 +140,7 @@ def test_words_without_which_the_wish_is_another_one_are_not_called_needless(sen
     assert "leave" not in message
 
 
-def test_only_what_adorns_a_thing_may_be_left_out() -> None:
+def test_only_what_adorns_an_object_may_be_left_out() -> None:
     assert refused("pick up the nice red box").endswith('"nice" here; leave it out or say it in other words.')
     assert refused("pick up the box per se").endswith('"per se" here; say it in other words.')
 
@@ -257,7 +257,7 @@ def test_a_face_of_a_container_may_be_inside_or_outside(at: str, face: str) -> N
 
 
 @pytest.mark.parametrize("lifted", ["lifted", "picked up", "grabbed"])
-def test_where_a_thing_is_to_be_lifted_is_not_which_thing(lifted: str) -> None:
+def test_where_an_object_is_to_be_lifted_is_not_which_object(lifted: str) -> None:
     assert '"beside the car"' in refused(f"have the wrench {lifted} beside the car")
     assert parse_command(f"have the wrench {lifted}").action == "pick"
     assert parse_command(f"have the wrench {lifted} and put in the bin").relation == "in"

@@ -92,5 +92,5 @@ def test_opposite_places_contradict_each_other(sentence: str) -> None:
         ("put the can on the left in the bowl", "pick: can on the left; place: in bowl"),
     ],
 )
-def test_what_tells_which_thing_is_meant_is_no_place(sentence: str, understood: str) -> None:
+def test_what_tells_which_object_is_meant_is_no_place(sentence: str, understood: str) -> None:
     assert parse_command(sentence).understood == understood

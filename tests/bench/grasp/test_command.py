@@ -21,7 +21,7 @@ from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 pa = pytest.importorskip("pyarrow.parquet")
-ROW = GraspRecord("main", "alone", 0, thing="toy block", things=1, mask_iou=0.9, mask_score=0.8, grasp_score=0.7)
+ROW = GraspRecord("main", "alone", 0, object="toy block", objects=1, mask_iou=0.9, mask_score=0.8, grasp_score=0.7)
 
 
 def fake(job: GraspJob) -> list[GraspRecord]:
@@ -110,7 +110,7 @@ def test_the_table_of_grasps_is_parquet_or_without_pyarrow_csv(monkeypatch: pyte
     table = pa.read_table(folder.write_table(records)).to_pylist()
     assert table[0]["pose"] == list(range(16))
     assert table[1]["pose"] == []
-    assert (table[0]["thing"], table[0]["mask_iou"], table[0]["opening_m"]) == ("toy block", 0.9, None)
+    assert (table[0]["object"], table[0]["mask_iou"], table[0]["opening_m"]) == ("toy block", 0.9, None)
 
     def missing(*names: str) -> Any:
         raise ToolError(ErrorCode.UNAVAILABLE, "pyarrow is not installed.")

@@ -1,4 +1,4 @@
-"""How a thing lies among others: what of it is seen, and what rests on it, by the simulator's truth."""
+"""How an object lies among others: what of it is seen, and what rests on it, by the simulator's truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def station_of(*placed: PlacedObject, sleep: bool = False) -> Station:
 
 
 def shares(station: Station) -> list[float | None]:
-    """The visible share of each thing."""
+    """The visible share of each object."""
     ids = true_ids(station, station.camera.capture())
     return [visible_share(station, index, ids) for index in range(len(station.world.scene.objects))]
 
@@ -32,14 +32,14 @@ CAN = PlacedObject("can", "cola", (0.48, 0.2, HALF_CAN), 0.0)
 ON_BOX = replace(CAN, position_m=(0.48, 0.0, 2 * HALF_BOX + HALF_CAN + 1e-4))
 
 
-def test_things_apart_are_seen_whole_and_bear_nothing() -> None:
+def test_objects_apart_are_seen_whole_and_bear_nothing() -> None:
     station = station_of(BOX, CAN)
     assert shares(station) == pytest.approx([1.0, 1.0], abs=0.005)
     assert [station.world.resting_on(name) for name in ("box", "can")] == [frozenset(), frozenset()]
 
 
 @pytest.mark.parametrize("sleep", [False, True])
-def test_what_stands_on_a_thing_hides_a_part_of_it_and_rests_on_it(sleep: bool) -> None:
+def test_what_stands_on_an_object_hides_a_part_of_it_and_rests_on_it(sleep: bool) -> None:
     station = station_of(BOX, ON_BOX, sleep=sleep)
     below, above = shares(station)
     assert below is not None
@@ -49,7 +49,7 @@ def test_what_stands_on_a_thing_hides_a_part_of_it_and_rests_on_it(sleep: bool) 
     assert station.world.resting_on("can") == frozenset(), "the box holds it up and does not press on it"
 
 
-def test_looking_at_how_things_lie_changes_nothing() -> None:
+def test_looking_at_how_objects_lie_changes_nothing() -> None:
     stations = [station_of(BOX, ON_BOX, sleep=True) for _ in range(2)]
     shares(stations[0])
     stations[0].world.resting_on("box")

@@ -23,7 +23,7 @@ from toolhand.bench.perception.calibration import overlap_calibration
 WRONG = replace(HELD, seed=1, mask_iou=0.4, up="another", success=False, removed=0)
 SLIPPED = replace(HELD, seed=2, up="nothing", success=False, family="bowl", removed=0)
 UNTOLD = replace(HELD, seed=3, reported=False, code="WRONG_OBJECT", success=False, removed=0)
-NO_GRASP = GraspRecord("main", "pile", 4, family="bowl", things=3, mask_iou=0.8, code="NO_GRASP", text="No <b>way</b>")
+NO_GRASP = GraspRecord("main", "pile", 4, family="bowl", objects=3, mask_iou=0.8, code="NO_GRASP", text="No <b>way</b>")
 BROKEN = GraspRecord("main", "pile", 5, code="INTERNAL", text="it died")
 
 
@@ -59,7 +59,7 @@ def test_targets_that_the_jaws_cannot_open_for_have_a_row_of_their_own() -> None
     assert rows["first attempt, target wider than the jaws"] == (0, 1)
 
 
-def test_first_attempts_are_divided_by_what_rests_on_the_thing_and_by_how_much_of_it_is_seen() -> None:
+def test_first_attempts_are_divided_by_what_rests_on_the_object_and_by_how_much_of_it_is_seen() -> None:
     lies = [(1.0, False, True), (0.8, False, False), (0.79, True, True), (0.5, True, False), (0.2, True, False)]
     records = [
         replace(HELD, kind="pile", seed=k, visible=visible, under=under, success=success)
@@ -107,9 +107,9 @@ def test_causes_have_an_interval_over_all_attempts() -> None:
     assert second["name"] == "INTERNAL"
 
 
-def test_clearing_counts_things_scenes_and_picks_in_an_hour() -> None:
-    cleared = [replace(HELD, attempt=k, things=3 - k, removed=1) for k in range(3)]
-    left = [replace(HELD, seed=9, things=3, removed=2), replace(NO_GRASP, kind="packed", seed=9, attempt=1, things=1)]
+def test_clearing_counts_objects_scenes_and_picks_in_an_hour() -> None:
+    cleared = [replace(HELD, attempt=k, objects=3 - k, removed=1) for k in range(3)]
+    left = [replace(HELD, seed=9, objects=3, removed=2), replace(NO_GRASP, kind="packed", seed=9, attempt=1, objects=1)]
     rows = {row["name"]: row for row in rows_of([*cleared, *left], "clear")}
     assert (rows["decluttered"]["success"], rows["decluttered"]["n"]) == (5, 6)
     assert (rows["scenes emptied"]["success"], rows["scenes emptied"]["n"]) == (1, 2)
@@ -164,13 +164,13 @@ def test_a_sentence_says_what_happened(record: GraspRecord, words: str) -> None:
     assert words in what_happened(record)
 
 
-def test_the_page_shows_every_failure_with_its_pictures_and_runs_nothing_that_was_said(tmp_path: Path) -> None:
+def test_the_page_shows_every_failure_with_its_images_and_runs_nothing_that_was_said(tmp_path: Path) -> None:
     failures = tmp_path / "failures"
     failures.mkdir()
     for name in ("x-mask.jpg", "x-film.webp"):
         Image.new("RGB", (8, 8), "red").save(failures / name)
     sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False)
-    records = [HELD, replace(WRONG, pictures=("x-mask.jpg", "x-film.webp")), NO_GRASP, replace(SLIPPED, side="control")]
+    records = [HELD, replace(WRONG, images=("x-mask.jpg", "x-film.webp")), NO_GRASP, replace(SLIPPED, side="control")]
     document = {"title": "made <up>", "report": "rate & more"}
     text = write_page(tmp_path, document, sides, records).read_text()
     assert text.count('<article class="card failure">') == 3
@@ -191,4 +191,4 @@ def test_the_report_names_rates_pairs_scores_and_failures() -> None:
     for words in ("== analytic", "== top_down", "analytic (A) and top_down (B)", "p = 1", "mask scores: n 2"):
         assert words in text
     assert "analytic, packed 1, s/a: success claimed, another up, poor mask" in text
-    assert {row["side"] for row in document["things"]} == {"analytic", "top_down"}
+    assert {row["side"] for row in document["objects"]} == {"analytic", "top_down"}

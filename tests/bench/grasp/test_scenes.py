@@ -51,16 +51,16 @@ def test_every_side_has_the_same_scenes_next_to_each_other() -> None:
     assert len({job.key for job in jobs}) == len(jobs)
 
 
-def test_what_things_lie_in_is_never_asked_for() -> None:
+def test_what_objects_lie_in_is_never_asked_for() -> None:
     scene = make_scene("bin", 0, ("generated",), "")
     left = [placed.item for placed in scene.objects if not is_asked_for(placed)]
     assert left == ["fixtures/bin"]
 
 
-def test_a_generated_thing_is_grasped_where_it_lies_at_rest() -> None:
+def test_a_generated_object_is_grasped_where_it_lies_at_rest() -> None:
     (record,) = run_one(GraspJob(SIDES[0], "single", 2, ("generated",)))
-    assert (record.object_set, record.things) == ("generated", 1)
-    assert record.thing.startswith("generated/")
+    assert (record.object_set, record.objects) == ("generated", 1)
+    assert record.object.startswith("generated/")
     assert record.family
     assert record.mask_iou is not None
     assert record.robot_s > 0.0 or record.code
@@ -79,7 +79,7 @@ def test_a_folder_of_meshes_is_a_set_like_any_other(tmp_path: Path, monkeypatch:
     (folder / "cube.obj").write_text(CUBE)
     assert sets_of(f"generated+{folder}") == ("generated", "mine")
     (record,) = run_one(GraspJob(SIDES[0], "single", 0, ("mine",)))
-    assert (record.object_set, record.thing) == ("mine", "mine/cube")
+    assert (record.object_set, record.object) == ("mine", "mine/cube")
     assert record.success
 
 

@@ -1,4 +1,4 @@
-"""Attempts of the grasp benchmark: one thing of a scene, or all of it, by the tools alone and judged by the truth."""
+"""Attempts of the grasp benchmark: one object of a scene, or all of it, by the tools alone and judged by the truth."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_grasp_becomes_a_record_of_everything_that_is_known_of_it(number: int)
     assert record.success
     assert (record.cause, record.code, record.up) == ("", "", "the target")
     assert record.object_set == "catalogue"
-    assert record.thing == (ALONE, CLUTTER)[number].item
+    assert record.object == (ALONE, CLUTTER)[number].item
     assert record.mask_iou is not None
     assert record.mask_iou > 0.75
     T = np.reshape(record.pose, (4, 4))
@@ -90,11 +90,11 @@ def test_physics_that_breaks_is_not_scored(monkeypatch: pytest.MonkeyPatch, mome
     assert record.code == "INTERNAL"
 
 
-def test_all_sides_of_a_scene_are_asked_for_the_same_thing_and_see_the_same_mask() -> None:
+def test_all_sides_of_a_scene_are_asked_for_the_same_object_and_see_the_same_mask() -> None:
     sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=True)
     main, control, ideal = [run_one(job)[0] for job in jobs_of(sides, ["clutter"], ("catalogue",), 1, 0)]
     assert [main.side, control.side, ideal.side] == ["main", "control", "ideal"]
-    assert main.thing == control.thing == ideal.thing
+    assert main.object == control.object == ideal.object
     assert main.prompt == control.prompt == ideal.prompt
     assert main.mask_iou == control.mask_iou
     assert ideal.mask_iou == 1.0
@@ -111,23 +111,23 @@ def test_an_attempt_that_fails_is_made_once_more_from_a_second_view(monkeypatch:
     main, again = [run_one(replace(ALONE, side=side))[0] for side in sides]
     assert (main.code, main.success) == ("NO_GRASP", False)
     assert (again.code, again.success) == ("", True)
-    assert again.thing == main.thing
+    assert again.object == main.object
     assert again.mask_iou is not None
     assert again.mask_iou > 0.8
 
 
-def test_clearing_ends_when_the_table_is_empty_and_things_that_were_lifted_are_gone() -> None:
+def test_clearing_ends_when_the_table_is_empty_and_objects_that_were_lifted_are_gone() -> None:
     records = run_one(replace(ALONE, protocol="clear"))
-    assert [(r.attempt, r.things, r.removed, r.success) for r in records] == [(0, 1, 1, True)]
+    assert [(r.attempt, r.objects, r.removed, r.success) for r in records] == [(0, 1, 1, True)]
     assert records[0].prompt == ()
-    assert records[0].thing == "toy block"
+    assert records[0].object == "toy block"
 
 
 def test_one_attempt_at_whatever_the_tools_see_best_is_one_record() -> None:
     (record,) = run_one(replace(CLUTTER, protocol="any"))
     assert record.prompt == ()
-    assert record.thing
-    assert record.things > 1
+    assert record.object
+    assert record.objects > 1
     assert record.visible is not None
     assert record.under is False
 
@@ -138,12 +138,12 @@ def test_clearing_is_given_up_after_two_failures_running(monkeypatch: pytest.Mon
     assert [(r.attempt, r.removed, r.success) for r in records] == [(0, 0, False), (1, 0, False)]
 
 
-def _nothing_up(watch: object, target: str, any_thing: bool) -> frozenset[str]:
+def _nothing_up(watch: object, target: str, any_object: bool) -> frozenset[str]:
     watch.facts |= {"success": False, "up": "nothing"}  # type: ignore[attr-defined]
     return frozenset()
 
 
-def test_a_failure_leaves_its_pictures_and_a_success_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failure_leaves_its_images_and_a_success_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.open({})
     job = replace(ALONE, out=str(tmp_path))
@@ -154,8 +154,8 @@ def test_a_failure_leaves_its_pictures_and_a_success_none(monkeypatch: pytest.Mo
     monkeypatch.setattr("toolhand.bench.grasp.watch.judge_pick", lambda *what: False)
     (failed,) = run_one(job)
     assert failed.false_success
-    assert [name.rpartition("-")[2] for name in failed.pictures] == ["mask.jpg", "grasp.jpg", "film.webp"]
-    assert sorted(path.name for path in folder.failures.iterdir()) == sorted(failed.pictures)
+    assert [name.rpartition("-")[2] for name in failed.images] == ["mask.jpg", "grasp.jpg", "film.webp"]
+    assert sorted(path.name for path in folder.failures.iterdir()) == sorted(failed.images)
     assert folder.find(job.key) == [failed]
     assert folder.find("main-pile-0") is None
 

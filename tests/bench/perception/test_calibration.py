@@ -66,7 +66,7 @@ def test_the_scores_of_both_perceptions_are_nearly_probabilities(monkeypatch: py
         assert peria["right_lost"] < 0.05 * peria["right"]
 
 
-def test_things_that_are_not_there_are_asked_for_too() -> None:
+def test_objects_that_are_not_there_are_asked_for_too() -> None:
     truth = truth_of(Station(generate_scene(5)))
     here = {placed.item for placed, _ in truth.visible()}
     asked = dict(phrases(truth, 5))
@@ -75,7 +75,7 @@ def test_things_that_are_not_there_are_asked_for_too() -> None:
     assert asked == dict(phrases(truth, 5))
 
 
-def test_a_smaller_picture_shows_the_same() -> None:
+def test_a_smaller_image_shows_the_same() -> None:
     frame = Station(generate_scene(5)).camera.capture()
     small = shrunk(frame, 4)
     assert small.size == (160, 120)

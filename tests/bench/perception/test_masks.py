@@ -1,4 +1,4 @@
-"""Masks of unknown things: rows, scores and the plot, on records that were made up, and one scene of a kind."""
+"""Masks of unknown objects: rows, scores and the plot, on records that were made up, and one scene of a kind."""
 
 from __future__ import annotations
 

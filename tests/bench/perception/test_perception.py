@@ -27,7 +27,7 @@ from toolhand.bench.perception.report import (
     rows_of,
     run_one,
 )
-from toolhand.bench.perception.truth import PictureTruth, place_fault, true_box, truth_of
+from toolhand.bench.perception.truth import ImageTruth, place_fault, true_box, truth_of
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.scene.scenes import Side
 from toolhand.sim.station import Station
@@ -48,7 +48,7 @@ class Right(FramePerception):
 
     backend = "truth"
 
-    def __init__(self, truth: PictureTruth) -> None:
+    def __init__(self, truth: ImageTruth) -> None:
         self.truth = truth
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
@@ -107,11 +107,11 @@ def ports(perception: Right) -> Ports:
 
 
 @pytest.fixture(scope="module")
-def truth() -> PictureTruth:
+def truth() -> ImageTruth:
     return truth_of(Station(generate_scene(3)))
 
 
-def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> None:
+def test_a_perception_that_is_right_scores_everything(truth: ImageTruth) -> None:
     found = measure(truth, truth.frame, ports(Right(truth)))
     exact = [metric for metric in RATES if not metric.startswith("box3d")]
     assert {metric: np.mean(found.hits[metric]) for metric in exact} == dict.fromkeys(exact, 1.0)
@@ -122,14 +122,14 @@ def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> No
     assert all(fault.startswith("box3d") for fault in found.faults)
 
 
-def test_a_perception_that_is_wrong_scores_nothing(truth: PictureTruth) -> None:
+def test_a_perception_that_is_wrong_scores_nothing(truth: ImageTruth) -> None:
     found = measure(truth, truth.frame, ports(Wrong(truth)))
     assert {metric: np.mean(found.hits[metric]) for metric in RATES} == dict.fromkeys(RATES, 0.0)
     assert {value for metric in ("mask_iou", "box_iou", "box3d_iou") for value in found.values[metric]} == {0.0}
     assert found.values["depth_abs_rel"] == pytest.approx([0.5], abs=1e-6)
 
 
-def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth: PictureTruth) -> None:
+def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth: ImageTruth) -> None:
     class Fails(Right):
         def __init__(self, code: ErrorCode) -> None:
             super().__init__(truth)
@@ -155,7 +155,7 @@ def test_a_scene_becomes_a_record_of_all_perceptions() -> None:
         assert np.mean(found.values["mask_iou"]) > 0.9
 
 
-def test_free_table_is_no_object_not_close_to_one_and_not_the_floor(truth: PictureTruth) -> None:
+def test_free_table_is_no_object_not_close_to_one_and_not_the_floor(truth: ImageTruth) -> None:
     mask = truth.visible()[0][1]
     assert place_fault(truth, inner_point(mask)) is not None
     beyond = replace(truth, depth=np.full_like(truth.depth, np.nan))

@@ -48,7 +48,7 @@ def answer(words: str) -> str:
     return load_protocol("spacetools").render_turn("", (), words)
 
 
-def test_to_say_that_an_absent_thing_is_not_there_is_right_after_a_look_alone(player, monkeypatch):
+def test_to_say_that_an_absent_object_is_not_there_is_right_after_a_look_alone(player, monkeypatch):
     says(monkeypatch, CAPTURE, answer("OBJECT_NOT_FOUND: no such thing is there."))
     looked = player.play("saying", "absent", 0)
     says(monkeypatch, answer("OBJECT_NOT_FOUND: no such thing is there."))

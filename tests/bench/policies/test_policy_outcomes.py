@@ -208,7 +208,7 @@ def test_each_rate_is_of_its_own_tasks():
         "x",
         [
             outcome(success=True, denied=True),
-            outcome(seed=1, wrong_thing=True, false_success=True),
+            outcome(seed=1, wrong_object=True, false_success=True),
             outcome(kind="absent", success=True, refused=True),
             outcome(kind="absent", seed=1, refused=True, looked=False),
             outcome(kind="size", wrong_answer=True),
@@ -222,7 +222,7 @@ def test_each_rate_is_of_its_own_tasks():
         "deeds": (1, 2),
         "questions": (0, 2),
         "refused_rightly": (1, 2),
-        "wrong_thing": (1, 4),
+        "wrong_object": (1, 4),
         "false_success": (1, 4),
         "denied": (1, 2),
         "wrong_answer": (1, 2),

@@ -34,7 +34,7 @@ from toolhand.tool_nodes.ros.link import RosLink
 
 ROOT = Path(__file__).parents[3]
 CAMERA_HZ = 3.0
-"""Pictures of a camera here [1/s], instead of 10: on two cores they take most of the time."""
+"""Images of a camera here [1/s], instead of 10: on two cores they take most of the time."""
 MOVING = 0.05
 """The arm is under way above this [rad/s], ten times STILL."""
 
@@ -58,7 +58,7 @@ class GraphRig:
     Args:
         folder: Folder for runs.
         arguments: Arguments of launch/sim.launch.yaml beside the folder of runs and the parameters.
-        camera_hz: Pictures of a camera [1/s].
+        camera_hz: Images of a camera [1/s].
 
     Attributes:
         port: Port of the pages.

@@ -11,12 +11,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from toolhand.console import keeper
+from toolhand.console import supervisor
 from toolhand.console.settings import ConsoleSettings
 
 if __name__ == "__main__":
-    keeper.STOP_MODULE, keeper.PAGES_MODULE = "tests.console.browser.kept_stop", "tests.console.browser.serving"
-    kept = keeper.ConsoleKeeper(
+    supervisor.STOP_MODULE, supervisor.PAGES_MODULE = "tests.console.browser.kept_stop", "tests.console.browser.serving"
+    kept = supervisor.ConsoleSupervisor(
         ConsoleSettings.from_line(sys.stdin.readline()), lambda said: print(said, file=sys.stderr)
     )
     try:

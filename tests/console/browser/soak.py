@@ -1,7 +1,7 @@
 """Whether memory grows: `python -m tests.console.browser.soak --commands 1000 --reloads 200`.
 
 Commands are given over the page to a simulated graph in lockstep: words that are refused, questions, the gripper, and
-things that are picked up and put down; the page is loaded again after every few. With --double a robot of the tests
+objects that are picked up and put down; the page is loaded again after every few. With --double a robot of the tests
 answers instead of a graph, in a tenth of the time, and there is no stop server. A line of JSON is printed at the end of
 the warm-up and ten times from then on: memory of the processes of the console [MB], heap of the tab after a collection
 [MB], and the load of the machine.
@@ -35,7 +35,7 @@ WORDS = (
 )
 """What is said over and over: two of eight move the jaws, none moves the arm."""
 WORDS_OF_DOUBLE = ("hello", "pick up the can", "fail to find it", "put it down")
-"""The same for a robot of the tests: answers, events with a picture, and refusals."""
+"""The same for a robot of the tests: answers, events with an image, and refusals."""
 ARM_EVERY = 50
 """After so many of them something is picked up and put down [-]."""
 

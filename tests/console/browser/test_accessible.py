@@ -77,7 +77,7 @@ def test_axe_finds_nothing_serious_where_a_motion_and_a_question_wait(
     assert faults(page) == []
 
 
-def test_tab_passes_the_conversation_by_a_link_and_comes_to_the_motion_before_the_picture(
+def test_tab_passes_the_conversation_by_a_link_and_comes_to_the_motion_before_the_image(
     served: Served, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(served.url)

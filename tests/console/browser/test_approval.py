@@ -1,6 +1,6 @@
-"""Approvals in the browser: what runs is what was drawn, one answer each, and another thing by a click.
+"""Approvals in the browser: what runs is what was drawn, one answer each, and another object by a click.
 
-How many requests are tried is APPROVALS, and how many clicks on another thing POINTED, from the environment.
+How many requests are tried is APPROVALS, and how many clicks on another object POINTED, from the environment.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.console.browser.test_talk import MARKUP, say
 APPROVALS = int(os.environ.get("APPROVALS", "10"))
 """Requests that are approved one after the other."""
 POINTED = int(os.environ.get("POINTED", "5"))
-"""Requests that are rejected for another thing."""
-PICTURES = os.environ.get("PICTURES", "")
+"""Requests that are rejected for another object."""
+IMAGES = os.environ.get("PICTURES", "")
 """Folder that screenshots are written to; none where it is empty."""
 
 
@@ -54,8 +54,8 @@ def card(page: Any, other_than: str = "") -> str:
 
 
 def save(page: Any, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=f"{PICTURES}/{name}.png")
+    if IMAGES:
+        page.screenshot(path=f"{IMAGES}/{name}.png")
 
 
 def test_what_runs_is_what_was_drawn_and_each_answer_counts_once(fresh: Served, open_page: Callable[..., Any]) -> None:
@@ -98,7 +98,7 @@ def test_a_rejection_carries_its_reason_and_its_words_are_no_markup(
     assert fresh.asked("ran") == []
 
 
-def test_another_thing_is_meant_by_a_click(fresh: Served, open_page: Callable[..., Any]) -> None:
+def test_another_object_is_meant_by_a_click(fresh: Served, open_page: Callable[..., Any]) -> None:
     page = open_page(fresh.url)
     rng = np.random.default_rng(0)
     last, right = "", 0
@@ -107,10 +107,10 @@ def test_another_thing_is_meant_by_a_click(fresh: Served, open_page: Callable[..
         last = card(page, last)
         click(page, "approval-that-one")
         page.get_by_test_id("approval-pointing").wait_for()
-        picture = page.get_by_test_id("approval-picture").locator("img")
-        until(lambda picture=picture: picture.evaluate("img => img.naturalWidth") == 640)
-        picture.scroll_into_view_if_needed()
-        box = picture.bounding_box()
+        image = page.get_by_test_id("approval-picture").locator("img")
+        until(lambda image=image: image.evaluate("img => img.naturalWidth") == 640)
+        image.scroll_into_view_if_needed()
+        box = image.bounding_box()
         x, y = rng.uniform(0.1, 0.9, 2)
         if number == 0:
             save(page, "that_one")
@@ -191,16 +191,16 @@ def test_a_motion_that_waits_opens_where_the_person_is_and_is_over_when_it_begin
     assert page.get_by_test_id("approval-for").inner_text() == "Move the orange"
     for name in ("what", "hash", "where"):
         assert not page.get_by_test_id(f"approval-{name}").is_visible(), name
-    picture = page.get_by_test_id("approval-picture").bounding_box()
+    image = page.get_by_test_id("approval-picture").bounding_box()
     place = page.get_by_test_id("approval-card").bounding_box()
-    assert picture["width"] > 0.6 * place["width"] or picture["height"] > 0.4 * height
-    pictures: list[int] = []
-    page.on("response", lambda answer: pictures.append(answer.status) if "motion.jpg" in answer.url else None)
+    assert image["width"] > 0.6 * place["width"] or image["height"] > 0.4 * height
+    images: list[int] = []
+    page.on("response", lambda answer: images.append(answer.status) if "motion.jpg" in answer.url else None)
     page.get_by_test_id("approval-approve").click()
     until(lambda: fresh.asked("ran"))
     page.get_by_test_id("approval-card").wait_for(state="detached")
     assert page.get_by_test_id("approval-said").count() == 0
-    assert pictures == []  # a picture that is asked for again has gone with its motion
+    assert images == []  # an image that is asked for again has gone with its motion
 
 
 def test_other_pages_say_that_a_motion_waits_and_lead_to_it(fresh: Served, open_page: Callable[..., Any]) -> None:

@@ -82,18 +82,18 @@ def test_the_clock_of_the_browser_may_be_an_hour_off(fresh: Served, open_page: O
 
 def test_a_camera_that_is_silent_has_its_age_shown_and_is_greyed(fresh: Served, open_page: OpenPage) -> None:
     page = open_page(fresh.url)
-    age, picture = page.get_by_test_id("picture-age"), page.get_by_test_id("picture")
+    age, image = page.get_by_test_id("picture-age"), page.get_by_test_id("picture")
     age.filter(has_text="live").wait_for()
-    assert "stale" not in picture.get_attribute("class").split()
+    assert "stale" not in image.get_attribute("class").split()
     say(page, "blind")
     age.filter(has_text="s old").wait_for()
     assert int(age.inner_text().split()[0]) >= 2
-    assert "stale" in picture.get_attribute("class").split()
+    assert "stale" in image.get_attribute("class").split()
     first = int(age.inner_text().split()[0])
     until(lambda: int(age.inner_text().split()[0]) > first)
     say(page, "see")
     age.filter(has_text="live").wait_for()
-    assert "stale" not in picture.get_attribute("class").split()
+    assert "stale" not in image.get_attribute("class").split()
 
 
 def test_an_approval_that_expires_is_said_and_nothing_moves(tmp_path: Path, open_page: OpenPage) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.console.browser.conftest import Served, serving, until
 
 SHOWN_S = 20.0
-"""How long pictures are shown while the cost is measured [s]."""
+"""How long images are shown while the cost is measured [s]."""
 
 WATCH = """() => {
   window.delays = [];
@@ -48,7 +48,7 @@ def test_feedback_reaches_the_page(fresh: Served, open_page: Callable[..., Any])
     print(f"feedback to page: p50 {1000 * np.median(delays):.0f} ms, p95 {1000 * np.percentile(delays, 95):.0f} ms")
 
 
-def test_the_first_picture_comes_and_nothing_is_asked_of_another_machine(
+def test_the_first_image_comes_and_nothing_is_asked_of_another_machine(
     fresh: Served, open_page: Callable[..., Any]
 ) -> None:
     began = time.monotonic()
@@ -71,8 +71,8 @@ def cost(pid: int) -> tuple[float, float]:
     ) / 1e6
 
 
-def pictures_cost(page: Any, pid: int, seconds: float) -> tuple[float, float, float]:
-    """(pictures a second, share of a core, resident memory [MB]) of a process while a page shows pictures."""
+def images_cost(page: Any, pid: int, seconds: float) -> tuple[float, float, float]:
+    """(images a second, share of a core, resident memory [MB]) of a process while a page shows images."""
     shown = page.locator(".picture")
     before, first, began = cost(pid), int(shown.get_attribute("data-pictures") or 0), time.monotonic()
     page.wait_for_timeout(1000 * seconds)
@@ -81,9 +81,9 @@ def pictures_cost(page: Any, pid: int, seconds: float) -> tuple[float, float, fl
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
-def test_what_ten_pictures_a_second_cost(fresh: Served, open_page: Callable[..., Any]) -> None:
+def test_what_ten_images_a_second_cost(fresh: Served, open_page: Callable[..., Any]) -> None:
     page = open_page(fresh.url)
     page.get_by_test_id("picture-img").wait_for()
-    rate, share, memory_mb = pictures_cost(page, fresh.process.pid, SHOWN_S)
+    rate, share, memory_mb = images_cost(page, fresh.process.pid, SHOWN_S)
     print(f"{rate:.1f} pictures/s of 640x480: {100 * share:.0f} % of a core, {memory_mb:.0f} MB")
     assert rate > 0

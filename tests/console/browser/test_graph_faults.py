@@ -63,7 +63,7 @@ def begin_to_move(rig: GraphRig, page: Any) -> int:
 
     def moves() -> bool:
         nonlocal before
-        if not rig.moves() and ends(page) > before:  # a busy machine: no picture came in time, or the page was late
+        if not rig.moves() and ends(page) > before:  # a busy machine: no image came in time, or the page was late
             before = ends(page)
             say(page, "pick up the red box")
         return rig.moves()

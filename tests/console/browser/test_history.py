@@ -75,7 +75,7 @@ def test_a_failed_run_is_found_and_replayed_by_keyboard_alone(served: Served, op
     until(lambda: page.get_by_test_id("replay-time").inner_text() != before)
 
 
-def test_the_replay_shows_the_picture_the_joints_and_the_step_of_a_moment(
+def test_the_replay_shows_the_image_the_joints_and_the_step_of_a_moment(
     served: Served, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(served.url + "/runs/20261121-100000-0")

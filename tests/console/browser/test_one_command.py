@@ -90,7 +90,7 @@ def opened(open_page: Any, robot: Typed, url: str, width: int = 390, height: int
     return page
 
 
-def test_the_picture_of_the_guide_is_the_page_as_it_is(robot: Typed, open_page: Any, tmp_path: Path) -> None:
+def test_the_image_of_the_guide_is_the_page_as_it_is(robot: Typed, open_page: Any, tmp_path: Path) -> None:
     """With PICTURES=docs it is made anew: docs/console.jpg."""
     page = opened(open_page, robot, robot.url, 1280, 800)
     say(page, "pick up the coconut water")
@@ -98,9 +98,9 @@ def test_the_picture_of_the_guide_is_the_page_as_it_is(robot: Typed, open_page: 
     page.get_by_test_id("candidate-mark-2").wait_for()
     page.get_by_test_id("picture-age").filter(has_text="live").wait_for()
     page.locator("#safety-strip[data-state=ready]").wait_for()
-    picture = Path(os.environ.get("PICTURES", tmp_path)) / "console.jpg"
-    page.screenshot(path=picture, type="jpeg", quality=80)
-    assert picture.stat().st_size > 30_000
+    image = Path(os.environ.get("PICTURES", tmp_path)) / "console.jpg"
+    page.screenshot(path=image, type="jpeg", quality=80)
+    assert image.stat().st_size > 30_000
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("running").wait_for(state="detached")
 

@@ -1,7 +1,7 @@
 """Where a click points: 500 of them at three zooms and two pixel ratios, against the lines that a screenshot shows.
 
-The picture has a line every 40 px. Where they are on the screen is measured in a screenshot, without asking the page
-how large it has drawn the picture.
+The image has a line every 40 px. Where they are on the screen is measured in a screenshot, without asking the page
+how large it has drawn the image.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.console.browser.conftest import Served, until
 from tests.console.fake_robot import SIZE
 
 SPACING_PX = 40
-"""Distance of the lines of the picture [px of the picture]."""
+"""Distance of the lines of the image [px of the image]."""
 BLUE_OF_A_LINE = 170
 """Blue of a line is 240, and of what is between them 96."""
 AT_A_TIME = 7
@@ -38,7 +38,7 @@ def line_positions(profile: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def measured(page: Any, window: dict[str, float], ratio: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(CSS px per px of the picture, CSS px of some line of it) along x and y, by a screenshot of the window."""
+    """(CSS px per px of the image, CSS px of some line of it) along x and y, by a screenshot of the window."""
     shot = Image.open(io.BytesIO(page.screenshot(clip=window))).convert("RGB")
     blue = np.asarray(shot, float)[..., 2]
     scales, starts = [], []
@@ -90,7 +90,7 @@ def test_a_click_is_the_pixel_that_was_clicked(
                 (x, line_x, scale_x, point[0], SIZE[0]),
                 (y, line_y, scale_y, point[1], SIZE[1]),
             ):
-                off = (clicked - line) / scale + 0.5 - normalized * size  # from the middle of a line of the picture
+                off = (clicked - line) / scale + 0.5 - normalized * size  # from the middle of a line of the image
                 errors.append(abs(off - SPACING_PX * round(off / SPACING_PX)))
     print(f"zoom {zoom}, ratio {ratio:g}: {len(errors) // 2} clicks, at most {max(errors):.3f} px off")
     record_property("most_px_off", max(errors))

@@ -183,16 +183,16 @@ class Scene:
     """Notes what is put into it."""
 
     def __init__(self) -> None:
-        self.things: dict[str, Any] = {}
+        self.objects: dict[str, Any] = {}
 
     def remove_by_name(self, name: str) -> None:
-        self.things = {key: value for key, value in self.things.items() if not (key + "/").startswith(name + "/")}
+        self.objects = {key: value for key, value in self.objects.items() if not (key + "/").startswith(name + "/")}
 
     def __getattr__(self, method: str) -> Any:
         def add(name: str, *args: Any, **options: Any) -> Any:
-            thing = type("Thing", (), {"args": args, **options})()
-            self.things[name] = thing
-            return thing
+            item = type("Thing", (), {"args": args, **options})()
+            self.objects[name] = item
+            return item
 
         return add
 
@@ -204,7 +204,7 @@ def test_what_is_drawn_is_where_the_legs_say(robot: FakeRobot) -> None:
     first, second = REQUEST.legs
     names = first.joint_names
     drawn.robot(URDF, JointPositions(names, first.q[0], 0))
-    hand = next(name for name in scene.things if name.startswith("/robot/") and "bracelet" in name)
+    hand = next(name for name in scene.objects if name.startswith("/robot/") and "bracelet" in name)
     end = second.q[-1]
     request = replace(make_request(a_motion(*REQUEST.steps), "8", KINEMATICS), T_end=KINEMATICS.fk(end))
     assert drawn.motion_changes(WaitingMotion(request, 0.0))
@@ -212,19 +212,19 @@ def test_what_is_drawn_is_where_the_legs_say(robot: FakeRobot) -> None:
     for time_s, q in ((0.0, first.q[0]), (first.duration, first.q[-1]), (REQUEST.duration_s, end)):
         drawn.ghost(time_s)
         drawn.robot(URDF, JointPositions(names, q, 0))
-        ghost, arm = scene.things[hand.replace("/robot", "/ghost")], scene.things[hand]
+        ghost, arm = scene.objects[hand.replace("/robot", "/ghost")], scene.objects[hand]
         np.testing.assert_allclose(ghost.position, arm.position, atol=1e-6)
         np.testing.assert_allclose(ghost.wxyz, arm.wxyz, atol=1e-6)
-    (segments, _colour) = scene.things["/path"].args
+    (segments, _colour) = scene.objects["/path"].args
     timeline = MotionTimeline(request)
     for number in (0, len(segments) // 2, len(segments) - 1):
         moment = timeline.at(timeline.duration_s * number / len(segments))
         hand_at = KINEMATICS.fk(np.array([*moment.positions.values()]))[:3, 3]
         np.testing.assert_allclose(segments[number][0], hand_at, atol=1e-5)
     drawn.frame(robot.frame("scene"))
-    assert {"/cloud", "/obstacles"} <= set(scene.things)
+    assert {"/cloud", "/obstacles"} <= set(scene.objects)
     assert drawn.motion_changes(None)
-    assert not {"/path", "/goal"} & set(scene.things)
+    assert not {"/path", "/goal"} & set(scene.objects)
 
 
 def test_what_a_planned_motion_is_about_is_drawn_until_it_has_ended(robot: FakeRobot) -> None:
@@ -235,11 +235,11 @@ def test_what_a_planned_motion_is_about_is_drawn_until_it_has_ended(robot: FakeR
     obstacles = MotionMark("obstacles", none[:, 0], line)
     assert not drawn.marks(())
     assert drawn.marks((*marks, obstacles))
-    assert {"/marks/0", "/marks/1"} <= set(scene.things)
-    np.testing.assert_array_equal(scene.things["/marks/1"].args[0], line)
+    assert {"/marks/0", "/marks/1"} <= set(scene.objects)
+    np.testing.assert_array_equal(scene.objects["/marks/1"].args[0], line)
     drawn.frame(robot.frame("scene"), (*marks, obstacles))
-    np.testing.assert_array_equal(scene.things["/obstacles"].args[0], line)
+    np.testing.assert_array_equal(scene.objects["/obstacles"].args[0], line)
     assert drawn.marks(())
-    assert not [name for name in scene.things if name.startswith("/marks")]
+    assert not [name for name in scene.objects if name.startswith("/marks")]
     drawn.frame(robot.frame("scene"), ())
-    assert len(scene.things["/obstacles"].args[0]) >= 12, "what the camera sees"
+    assert len(scene.objects["/obstacles"].args[0]) >= 12, "what the camera sees"

@@ -57,7 +57,7 @@ def test_what_others_wrote_is_text_and_never_markup(fresh: Served, open_page: Ca
     assert page.locator("main script, main img[src=x]").count() == 0
 
 
-def test_words_of_policies_tools_and_things_are_text_and_never_markup(
+def test_words_of_policies_tools_and_objects_are_text_and_never_markup(
     fresh: Served, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(fresh.url)

@@ -15,7 +15,7 @@ import uvicorn
 
 from tests.console.browser.conftest import LONGEST_S, Served, serving, until
 from tests.console.browser.test_talk import say
-from toolhand.console.guarding import new_door, server_options
+from toolhand.console.guarding import new_gate, server_options
 from toolhand.console.settings import ConsoleSettings
 from toolhand.console.stop_server import stop_app
 from toolhand.console.stopping import StopAnswer, StopOutcome, StopStatus
@@ -55,9 +55,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 @contextmanager
 def stop_server(settings: ConsoleSettings, brake: Brake) -> Iterator[None]:
     """The stop server of a console, in a thread."""
-    door = new_door()
-    options = server_options(settings, door)
-    app = stop_app(settings, brake, door)
+    gate = new_gate()
+    options = server_options(settings, gate)
+    app = stop_app(settings, brake, gate)
     server = uvicorn.Server(uvicorn.Config(app, port=settings.stop_port, lifespan="off", **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

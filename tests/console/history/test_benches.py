@@ -12,15 +12,15 @@ from tests.console.recordings import gigantic_png
 from toolhand.agent_node.runs.bench_results import BenchResult
 from toolhand.agent_node.runs.folder import write_json
 from toolhand.bench.stats import rate_row, timing_row
-from toolhand.console.history.benches import BenchIndex, compared, gallery, gallery_picture
+from toolhand.console.history.benches import BenchIndex, compared, gallery, gallery_image
 from toolhand.tool_nodes.results import ToolError
 
 
 def keep(root: Path, success: int, day: int = 20, version: str = "0.1", **changes: Any) -> Path:
     document = {
         "rows": [rate_row("all", success, 20, side="ours"), timing_row("plan", [0.01, 0.02])],
-        "things": [rate_row("box", success, 20), rate_row("never asked", 0, 0)],
-        "failures": [{"thing": "box", "seed": k, "grasp": [1, 2]} for k in range(20 - success)],
+        "objects": [rate_row("box", success, 20), rate_row("never asked", 0, 0)],
+        "failures": [{"object": "box", "seed": k, "grasp": [1, 2]} for k in range(20 - success)],
     }
     values: dict[str, Any] = {
         "bench": "grasp",
@@ -96,7 +96,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
 def test_failures_are_text(tmp_path: Path) -> None:
     path = keep(tmp_path, 18)
     index = BenchIndex(tmp_path)
-    assert index.failures(path.name)[1] == {"thing": "box", "seed": "1", "grasp": "[1, 2]"}
+    assert index.failures(path.name)[1] == {"object": "box", "seed": "1", "grasp": "[1, 2]"}
     with pytest.raises(ToolError, match="no name of a file"):
         index.failures("../x.json")
 
@@ -108,7 +108,7 @@ def test_rows_of_a_foreign_file_are_passed_over_where_they_are_none(tmp_path: Pa
     assert [rate.said for rate in result.rates] == ["- (0 of 1)"]
 
 
-def test_pictures_of_failures_are_shown_from_folders_of_the_console_alone(tmp_path: Path) -> None:
+def test_images_of_failures_are_shown_from_folders_of_the_console_alone(tmp_path: Path) -> None:
     shown, other = tmp_path / "runs", tmp_path / "other"
     for root in (shown, other):
         (root / "grasp" / "failures").mkdir(parents=True)
@@ -117,10 +117,10 @@ def test_pictures_of_failures_are_shown_from_folders_of_the_console_alone(tmp_pa
     (shown / "grasp" / "failures" / "out.jpg").symlink_to(other / "grasp" / "failures" / "box-1-mask.jpg")
     (shown / "grasp" / "failures" / "bomb.png").write_bytes(gigantic_png())
     assert [path.name for path in gallery(str(shown / "grasp"), [shown])] == ["bomb.png", "box-1-mask.jpg"]
-    assert gallery_picture(str(shown / "grasp"), "box-1-mask.jpg", [shown])[0] == "image/jpeg"
+    assert gallery_image(str(shown / "grasp"), "box-1-mask.jpg", [shown])[0] == "image/jpeg"
     for name, said in (("bomb.png", "cannot be shown"), ("../x.jpg", "no picture"), ("out.jpg", "no picture")):
         with pytest.raises(ToolError, match=said):
-            gallery_picture(str(shown / "grasp"), name, [shown])
+            gallery_image(str(shown / "grasp"), name, [shown])
     for out in (str(other / "grasp"), str(shown / ".." / "other" / "grasp"), "/"):
         with pytest.raises(ToolError, match="lies outside of what the console shows"):
             gallery(out, [shown])

@@ -40,34 +40,34 @@ def test_the_steps_are_those_of_the_recording(run: Path) -> None:
     assert [step.text for step in steps[1:3]] == ["I look first.", '{"camera": "scene"}']
     assert [step.time_s for step in steps[1:-1]] == [step.time_s for step in read_run(run / RUN_FILE).steps]
     assert replay.steps(first=2, count=2) == steps[2:4]
-    assert steps[3].picture == 0
+    assert steps[3].image == 0
 
 
 def test_a_moment_has_what_was_newest_then(run: Path) -> None:
     replay = RunReplay(run)
     before, later = replay.moment(0.7), replay.moment(1.75)
-    assert (before.step, before.picture) == (1, None)
-    assert (later.step, later.picture) == (3, 0)
+    assert (before.step, before.image) == (1, None)
+    assert (later.step, later.image) == (3, 0)
     assert later.joints["joint_7"] == pytest.approx(1.7)
     assert replay.moment(-5.0).time_s == replay.begin_s
     assert replay.moment(float("nan")).time_s == replay.begin_s
     assert replay.moment(1e9).time_s == replay.end_s
 
 
-def test_a_picture_is_given_as_a_browser_shows_it(run: Path) -> None:
-    kind, data = RunReplay(run).picture(0)
+def test_an_image_is_given_as_a_browser_shows_it(run: Path) -> None:
+    kind, data = RunReplay(run).image(0)
     assert kind == "image/jpeg"
-    with Image.open(io.BytesIO(data)) as picture:
-        assert picture.size == (32, 24)
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.size == (32, 24)
     with pytest.raises(ToolError, match="no picture 7"):
-        RunReplay(run).picture(7)
+        RunReplay(run).image(7)
 
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose pictures take several hundred kilobytes."""
+    """A run whose images take several hundred kilobytes."""
     noise = np.random.default_rng(0).integers(0, 255, (12, 240, 320, 3), np.uint8)
-    looks = [event for picture in noise for event in called("look", {}, "A picture.", image=picture)]
+    looks = [event for image in noise for event in called("look", {}, "A picture.", image=image)]
     return record(tmp_path_factory.mktemp("runs") / "20261121-100000-0", looks)
 
 
@@ -129,14 +129,14 @@ def test_joints_that_are_no_numbers_come_as_they_are(tmp_path: Path) -> None:
     assert damaged.moment(0.0).joints == {}
 
 
-def test_a_gigantic_picture_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+def test_a_gigantic_image_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     data = np.frombuffer(gigantic_png(), np.uint8)
     packet = ros.packet(ros.COMPRESSED_IMAGE, header=ros.header(0), format="png", data=data)
     replay = foreign(tmp_path, "/toolhand/picture/compressed", ros.COMPRESSED_IMAGE, packet, b"\0\1\0\0")
     with pytest.raises(ToolError, match="cannot be shown: it is too large"):
-        replay.picture(0)
+        replay.image(0)
     with pytest.raises(ToolError, match="it is damaged"):
-        replay.picture(1)
+        replay.image(1)
 
 
 def difference(tmp_path: Path, one: list[Event], other: list[Event], task: str = TASK) -> str:

@@ -12,11 +12,11 @@ import pytest
 from toolhand.console.history import curves
 from toolhand.console.history.chart import chart, ticks
 from toolhand.console.history.curves import find_trainings, read_log, smoothed, thinned, training_folder
-from toolhand.console.history.rollouts import group_names, read_group, rollout_picture
+from toolhand.console.history.rollouts import group_names, read_group, rollout_image
 from toolhand.tool_nodes.results import ToolError
 from toolhand.training.adapters.sft_on_trl import LOG
 from toolhand.training.rollouts.collection import SHARDS, write_shard
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
 
 
@@ -31,8 +31,8 @@ def logged(folder: Path, *lines: str) -> Path:
 
 
 def collected(folder: Path, groups: int = 1) -> Path:
-    """Groups of two rollouts, of which the first is done; the system's words and a picture are kept apart."""
-    store = PictureStore(folder)
+    """Groups of two rollouts, of which the first is done; the system's words and an image are kept apart."""
+    store = ImageStore(folder)
     seen = store.add(np.full((4, 4, 3), 7, np.uint8))
     system, said = "You are a robot. " * 400, "pick up the lemon"
     for group in range(groups):
@@ -42,7 +42,7 @@ def collected(folder: Path, groups: int = 1) -> Path:
                 MessageRecord("system", system),
                 MessageRecord("user", said, said),
                 MessageRecord("assistant", "<answer>Done.</answer>", sampled=True),
-                MessageRecord("tool", "A picture.", image_index=0, picture=seen),
+                MessageRecord("tool", "A picture.", image_index=0, image=seen),
             )
             turn = TurnRecord(PromptRecord(2), messages[2].text, calls=(CallEntry("look", {}, "A picture."),))
             record = RolloutRecord(
@@ -162,7 +162,7 @@ def test_rollouts_are_read_with_their_rewards_and_conversations(tmp_path: Path) 
     assert (done.done, done.ended, done.turns, done.calls, done.answer) == (True, "", 1, 1, "Done.")
     assert (failed.done, failed.ended, failed.terms) == (False, "NO_GRASP", {"placed": 0.0})
     assert done.messages[0].text.startswith("You are a robot. You are")
-    assert rollout_picture(tmp_path, done.messages[3].picture).startswith(b"\x89PNG")
+    assert rollout_image(tmp_path, done.messages[3].image).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["..", "../shards/00000", "", "0", "00009"])
@@ -170,7 +170,7 @@ def test_a_group_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolError):
         read_group(collected(tmp_path), name)
     with pytest.raises(ToolError):
-        rollout_picture(tmp_path, name)
+        rollout_image(tmp_path, name)
 
 
 def test_lines_that_are_no_records_are_counted_and_texts_that_are_gone_are_said(tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ class Operator:
     def __init__(self, context: Any) -> None:
         self.context = context
         self.feedback: list[Any] = []
-        self.pictures: list[Any] = []
+        self.images: list[Any] = []
         node = rclpy.create_node("operator", context=context)
-        node.create_subscription(CompressedImage, "run_command/pictures", self.pictures.append, 8)
+        node.create_subscription(CompressedImage, "run_command/pictures", self.images.append, 8)
         self.spun = Spun(node, SingleThreadedExecutor(context=context))
         self.client = ActionClient(node, RunCommand, "run_command")
         assert self.client.wait_for_server(PATIENCE_S)

@@ -100,11 +100,11 @@ def test_a_command_is_carried_out_told_and_recorded(agent: Agent, operator: Oper
     turns = [step.turn for step in steps]
     assert turns == sorted(turns)
     assert (turns[0], turns[-1]) == (1, result.turns)
-    named = [step.picture for step in steps if step.picture]
+    named = [step.image for step in steps if step.image]
     assert named == sorted(str(file.relative_to(run_dir)) for file in (run_dir / "images").iterdir())
-    wait_until(lambda: len(person.pictures) == len(named))
-    assert [picture.header.frame_id for picture in person.pictures] == named
-    assert {Image.open(io.BytesIO(bytes(picture.data))).size for picture in person.pictures} == {(640, 480)}
+    wait_until(lambda: len(person.images) == len(named))
+    assert [image.header.frame_id for image in person.images] == named
+    assert {Image.open(io.BytesIO(bytes(image.data))).size for image in person.images} == {(640, 480)}
     told = {one.feedback.step.number: one.feedback.step for one in person.feedback}
     assert set(told) <= {step.number for step in steps}
     assert all(told[step.number] == step for step in steps if step.number in told)

@@ -70,7 +70,7 @@ class Hand:
         return ToolResult(text="moved")
 
 
-class Stubborn:
+class InsistentPolicy:
     """A policy that moves in every turn, whatever it is told, after something was done."""
 
     name = "stubborn"
@@ -103,7 +103,7 @@ def test_a_stop_while_the_policy_thinks_ends_the_command_though_it_is_reset(
             motion.tell(1, latched=False)
             wait_until(lambda: node._latch.stops > stops and not node._latch.is_set)
 
-    policy = Stubborn(stop_and_reset)
+    policy = InsistentPolicy(stop_and_reset)
     node = agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn")
     hears(node, motion)
     status, result = operator().run("move")
@@ -116,7 +116,7 @@ def test_a_stop_while_the_policy_thinks_ends_the_command_though_it_is_reset(
 def test_a_motion_that_somebody_stopped_ends_the_command(
     agent: Agent, operator: Operators, motion: Motion, code: ErrorCode
 ) -> None:
-    hand, policy = Hand(), Stubborn()
+    hand, policy = Hand(), InsistentPolicy()
     hand.code = code
     agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn")
     status, result = operator().run("move")
@@ -164,7 +164,7 @@ def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
         motion.tell(2, latched=True)
         wait_until(lambda: node._latch.is_set)
 
-    hand, policy = Hand(), Stubborn(stopped_again)
+    hand, policy = Hand(), InsistentPolicy(stopped_again)
     motion.tell(1, latched=True)
     node = hears(agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn"), motion)
     wait_until(lambda: node._latch.is_set)

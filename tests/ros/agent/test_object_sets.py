@@ -1,4 +1,4 @@
-"""A thing of a folder of one's own, picked up by the nodes of a graph."""
+"""An object of a folder of one's own, picked up by the nodes of a graph."""
 
 from __future__ import annotations
 

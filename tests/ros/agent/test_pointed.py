@@ -77,9 +77,9 @@ def test_a_question_has_its_candidates_in_the_feedback_and_in_the_result(carrier
 
 
 class Seeing(Carrier):
-    """The policy, as one that looks at pictures."""
+    """The policy, as one that looks at images."""
 
-    sees_pictures = True
+    sees_images = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Seeing(Carrier):
         return super().respond(conversation)
 
 
-def test_a_policy_that_looks_at_pictures_is_shown_the_points(
+def test_a_policy_that_looks_at_images_is_shown_the_points(
     agent: Callable[..., Any], contexts: Callable[[], Any], link: RosLink
 ) -> None:
     K = np.array([[100.0, 0.0, 63.5], [0.0, 100.0, 47.5], [0.0, 0.0, 1.0]])
@@ -115,12 +115,12 @@ def test_a_policy_that_looks_at_pictures_is_shown_the_points(
         operator.close()
         spun.close()
     pointed, plain = policy.asked
-    assert pointed.picture is not None
+    assert pointed.image is not None
     assert pointed.image_index == 0
     assert "<image 0>" in pointed.text
     assert "is marked: 1 at (0.250, 0.500), 2 at (0.750, 0.500)." in pointed.text
-    assert [pointed.picture[48, u].tolist() == [120] * 3 for u in (32, 96, 64)] == [False, False, True]
-    assert plain.picture is None
+    assert [pointed.image[48, u].tolist() == [120] * 3 for u in (32, 96, 64)] == [False, False, True]
+    assert plain.image is None
 
 
 def test_points_that_cannot_be_are_refused(carrier: Carrier, operator: Callable[[], Any]) -> None:

@@ -22,7 +22,7 @@ from toolhand.training.env.session import EpisodeSession
 SCENE = load_scene(EXAMPLE_SCENE)
 PLACE = PlaceTask(
     "Pick up the cinnamon and place it in front of the rice box",
-    replace(SCENE, objects=tuple(thing for thing in SCENE.objects if thing.id in ("cinnamon_1", "rice_box_1"))),
+    replace(SCENE, objects=tuple(item for item in SCENE.objects if item.id in ("cinnamon_1", "rice_box_1"))),
     ("cinnamon_1",),
     "in_front_of",
     ("rice_box_1",),

@@ -40,7 +40,7 @@ def station() -> Station:
 
 
 def held(speaker: Speaker, at: Station) -> tuple[list[Told], dict[str, np.ndarray]]:
-    """Everything that is said to the end, and where the things then stand."""
+    """Everything that is said to the end, and where the objects then stand."""
     told = [speaker.say(words) for words in TIE + SEQUENCE]
     return told, {name: np.array(each.position_m) for name, each in at.world.snapshot().objects.items()}
 

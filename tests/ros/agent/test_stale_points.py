@@ -1,4 +1,4 @@
-"""A click on a thing that has moved since the picture was taken, over the simulated graph: it is asked for again."""
+"""A click on an object that has moved since the image was taken, over the simulated graph: it is asked for again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from toolhand.tool_nodes.ros.remote import RemoteCamera
 
 PATIENCE_S = 120.0
 """A bound against hanging, not a promise [s]."""
-THING = "cinnamon_1"
+OBJECT = "cinnamon_1"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedGraph]:
 
 
 class Table:
-    """The table of the graph: its thing moved, its picture taken, its clock read."""
+    """The table of the graph: its object moved, its image taken, its clock read."""
 
     def __init__(self, link: RosLink) -> None:
         self._link = link
@@ -50,20 +50,22 @@ class Table:
         return self._world.time
 
     def height(self) -> float:
-        return float(self._world.snapshot().objects[THING].position_m[2])
+        return float(self._world.snapshot().objects[OBJECT].position_m[2])
 
     def shift(self, by_y: float) -> None:
-        x, y, z = (float(value) for value in self._world.snapshot().objects[THING].position_m)
+        x, y, z = (float(value) for value in self._world.snapshot().objects[OBJECT].position_m)
         state = EntityState()
         place, state.pose.orientation.w = state.pose.position, 1.0
         place.x, place.y, place.z = x, y + by_y, z
-        answer = self._link.call(SetEntityState, "/set_entity_state", SetEntityState.Request(entity=THING, state=state))
+        answer = self._link.call(
+            SetEntityState, "/set_entity_state", SetEntityState.Request(entity=OBJECT, state=state)
+        )
         assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
 
-    def picture(self) -> tuple[tuple[float, float], bytes]:
-        """The point of the picture where the thing is, and the picture."""
+    def image(self) -> tuple[tuple[float, float], bytes]:
+        """The point of the image where the object is, and the image."""
         frame = self._camera.capture()
-        middle = self._world.snapshot().objects[THING].position_m
+        middle = self._world.snapshot().objects[OBJECT].position_m
         (pixel,) = project(transform(invert(frame.T_base_camera), middle[None]), frame.K)
         x, y = pixel / frame.size
         return (float(x), float(y)), jpeg_bytes(frame.rgb)
@@ -102,8 +104,8 @@ def said(point: tuple[float, float]) -> SpokenWords:
     return SpokenWords("pick up this one", "stale", (PointedPoint(point, label="1"),))
 
 
-def test_a_click_on_an_old_picture_is_asked_for_again_and_nothing_moves(robot: GraphRobot, table: Table) -> None:
-    point, old = table.picture()
+def test_a_click_on_an_old_image_is_asked_for_again_and_nothing_moves(robot: GraphRobot, table: Table) -> None:
+    point, old = table.image()
     table.shift(0.1)
     began = table.time
     asked: list[OperatorQuestion] = []
@@ -118,8 +120,10 @@ def test_a_click_on_an_old_picture_is_asked_for_again_and_nothing_moves(robot: G
     table.shift(-0.1)
 
 
-def test_a_thing_that_moves_after_the_click_is_pointed_at_again_and_is_picked(robot: GraphRobot, table: Table) -> None:
-    point, shown = table.picture()
+def test_an_object_that_moves_after_the_click_is_pointed_at_again_and_is_picked(
+    robot: GraphRobot, table: Table
+) -> None:
+    point, shown = table.image()
     robot.note_point(point, shown)
     until(looked)
     table.shift(0.1)
@@ -127,8 +131,8 @@ def test_a_thing_that_moves_after_the_click_is_pointed_at_again_and_is_picked(ro
 
     def point_again(question: OperatorQuestion) -> OperatorAnswer:
         asked.append(table.time)
-        again, picture = table.picture()
-        robot.note_point(again, picture)
+        again, image = table.image()
+        robot.note_point(again, image)
         return OperatorAnswer(point=again)
 
     began, height = table.time, table.height()

@@ -52,8 +52,8 @@ ABOUT = {
 }
 """What the graph tells of itself, whatever its client was started with."""
 SAME_PLACE_M = 1e-4
-SAME_PICTURE = 0.005
-"""Share of values that may differ between two pictures of the same thing."""
+SAME_IMAGE = 0.005
+"""Share of values that may differ between two images of the same object."""
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_in_lockstep_an_episode_is_the_same_as_in_process() -> None:
     assert outcome.truth == expected.truth
     # A pose crosses as a quaternion and the jaws' opening as an angle. What that rounds off, 1e-13, contacts amplify.
     for got, wanted in zip(outcome.episode.session.images, expected.episode.session.images, strict=True):
-        assert (got.rgb != wanted.rgb).mean() < SAME_PICTURE
+        assert (got.rgb != wanted.rgb).mean() < SAME_IMAGE
     for name, state in here.world.snapshot().objects.items():
         np.testing.assert_allclose(objects[name].position_m, state.position_m, atol=SAME_PLACE_M)
 

@@ -123,7 +123,7 @@ def test_one_argument_chooses_the_driver_whose_topics_a_camera_has() -> None:
     assert 'wrist.driver:="realsense"' in nodes["camera"].command
 
 
-def test_that_a_picture_is_raw_is_said_to_all_that_look() -> None:
+def test_that_an_image_is_raw_is_said_to_all_that_look() -> None:
     said = {"scene_image_is": "raw", "wrist_image_is": "rectified"}
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / "kinova.launch.yaml", said).processes}
     for looks in ("camera", "motion"):

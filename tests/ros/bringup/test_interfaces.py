@@ -71,7 +71,7 @@ def test_a_command_reports_each_step_and_answers_with_text_and_status() -> None:
     command = get_class("toolhand_interfaces/action/RunCommand")
     assert set(command.Goal.get_fields_and_field_types()) == {"text", "mode", "answers", "session", "pointed"}
     step = get_class("toolhand_interfaces/msg/CommandStep").get_fields_and_field_types()
-    assert {"number", "command", "sentence", "thought", "tool_call", "result_text", "picture"} <= set(step)
+    assert {"number", "command", "sentence", "thought", "tool_call", "result_text", "image"} <= set(step)
     assert command.Feedback.get_fields_and_field_types() == {"step": "toolhand_interfaces/CommandStep"}
     assert command.Result.get_fields_and_field_types()["steps"] == "sequence<toolhand_interfaces/CommandStep>"
     assert command.Result.get_fields_and_field_types()["answer"] == "string"

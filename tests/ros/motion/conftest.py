@@ -56,7 +56,7 @@ PACKAGE = Path(overlay.__file__).parents[1]
 PATIENCE_S = 40.0
 """A bound against hanging, not a promise."""
 UNDER_WAY_S = 2.0
-"""Robot time within which a picture that was published has arrived [s]: a quarter of a second of the wall clock."""
+"""Robot time within which an image that was published has arrived [s]: a quarter of a second of the wall clock."""
 
 CONTROLLERS = ("joint_trajectory_controller/follow_joint_trajectory", "robotiq_gripper_controller/gripper_cmd")
 
@@ -263,7 +263,7 @@ class Cell:
         assert answer.results[0].successful, answer.results[0].reason
 
     def move_entity(self, name: str, position: tuple[float, float, float]) -> None:
-        """Put an object somewhere else, and let the pictures that were under way then arrive: where the clock of a node
+        """Put an object somewhere else, and let the images that were under way then arrive: where the clock of a node
         is late, one of them counts as new."""
         state = EntityState()
         p, state.pose.orientation.w = state.pose.position, 1.0

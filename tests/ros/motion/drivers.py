@@ -41,7 +41,7 @@ class Drivers(Node):
         gripper_action: "GripperCommand" or "ParallelGripperCommand".
         gripper_velocity: What is shown as velocity of the knuckle: "measured", "zero" as by ros2_kortex, or "none".
         knuckle_speed: How fast the jaws move [rad/s].
-        thing: The knuckle closes no further than this [rad].
+        object: The knuckle closes no further than this [rad].
         silent: No joint states.
         beside: Positions of joints of other devices in the same messages, by name [rad].
         frozen: The clock of the robot stands still.
@@ -62,7 +62,7 @@ class Drivers(Node):
         self.gripper_action: str = parameter("gripper_action", "GripperCommand")
         self.gripper_velocity: str = parameter("gripper_velocity", "measured")
         self.knuckle_speed: float = parameter("knuckle_speed", 4.0)
-        self.thing = 0.8
+        self.object = 0.8
         self.silent = self.frozen = self.by_wall = False
         self.offset_s = 0.0
         self.beside: dict[str, float] = {}
@@ -103,7 +103,7 @@ class Drivers(Node):
             self._now_s += PERIOD_S
         step = self.knuckle_speed * PERIOD_S
         before = self.knuckle
-        self.knuckle = min(self.thing, before + min(step, max(-step, self._knuckle_goal - before)))
+        self.knuckle = min(self.object, before + min(step, max(-step, self._knuckle_goal - before)))
         if self.silent:
             return
         q = nearest_turn(self.q, np.zeros(7)) if self.wrapped else self.q
@@ -174,7 +174,7 @@ class Drivers(Node):
         target = float(command.position[0] if self._parallel else command.position)
         if self.fault not in ("jam", "idle"):
             self._knuckle_goal = target
-        wanted, began_s = min(self._knuckle_goal, self.thing), time.monotonic()
+        wanted, began_s = min(self._knuckle_goal, self.object), time.monotonic()
         while abs(self.knuckle - wanted) > 1e-6 and not (
             self.fault == "early" and time.monotonic() - began_s > EARLY_S
         ):

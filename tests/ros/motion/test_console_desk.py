@@ -105,15 +105,15 @@ def test_a_console_without_the_robots_token_knows_it_before_a_motion_is_asked_ab
 
 
 def watch(cell: Any, link: RosLink) -> None:
-    """Pictures and joints are heard until they are closed, and not longer."""
+    """Images and joints are heard until they are closed, and not longer."""
     watching = Watching(link)
-    pictures: list[Any] = []
+    images: list[Any] = []
     joints: list[Any] = []
     topic = "/zed/zed_node/rgb/color/rect/image"
     before = cell.motion.count_subscribers(topic), cell.motion.count_subscribers("/joint_states")
-    ends = [watching.pictures("scene", pictures.append), watching.joints(joints.append)]
-    cell.wait(lambda: pictures and joints, "a picture and joints")
-    assert (pictures[0].camera, pictures[0].rgb.ndim) == ("scene", 3)
+    ends = [watching.images("scene", images.append), watching.joints(joints.append)]
+    cell.wait(lambda: images and joints, "a picture and joints")
+    assert (images[0].camera, images[0].rgb.ndim) == ("scene", 3)
     assert {f"joint_{k}" for k in range(1, 8)} <= set(joints[0].names)
     cell.wait(watching.description, "the description")
     assert "<robot" in watching.description()

@@ -1,4 +1,4 @@
-"""The doctor names the first thing that is wrong with an arm that was set up, and moves nothing unasked."""
+"""The doctor names the first object that is wrong with an arm that was set up, and moves nothing unasked."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class FaultyDrivers(Drivers):
         self.asked, self.answers, self.lasting = 0, True, False
         self.states = {"joint_trajectory_controller": "active", "robotiq_gripper_controller": "active"}
         self.fault, self.goals, self.cancels = "", 0, 0
-        self.knuckle_speed, self.thing, self.knuckle, self._knuckle_goal = 4.0, 0.8, 0.0, 0.0
+        self.knuckle_speed, self.object, self.knuckle, self._knuckle_goal = 4.0, 0.8, 0.0, 0.0
         self.q = np.asarray(NAMED_STATES["Park"], float).copy()
         self.release.clear()
 
@@ -137,7 +137,7 @@ def test_a_fault_within_a_leg_ends_it_however_soon_it_goes(cell: Any, arm: RosAr
 
 
 def test_jaws_that_stall_on_nothing_because_of_a_fault_hold_nothing(cell: Any, arm: RosArm) -> None:
-    cell.drivers.knuckle_speed, cell.drivers.thing = 0.5, 0.4
+    cell.drivers.knuckle_speed, cell.drivers.object = 0.5, 0.4
     cell.motion._stop.joints._listeners += (lambda reading: setattr(cell.drivers, "reported", reading.knuckle > 0.2),)
     outcome = arm.move_gripper(0.0)
     assert outcome.status is MotionStatus.FAILED

@@ -15,7 +15,7 @@ from toolhand.sim.station import Station
 
 @pytest.fixture
 def cell(make_cell: Any, target: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A motion node beside drivers, just started, which sees the simulator's picture."""
+    """A motion node beside drivers, just started, which sees the simulator's image."""
     cell = make_cell(availability_deadline_s=2.0)
     cell.drivers = cell.spin(lambda context: Drivers(context, wrapped=True))
     cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")

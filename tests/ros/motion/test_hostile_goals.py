@@ -38,7 +38,7 @@ def hostile_poses(T: np.ndarray) -> list[Any]:
 
 
 def hostile_masks() -> list[dict[str, Any]]:
-    """What a grasp is said to be meant for, that no picture shows."""
+    """What a grasp is said to be meant for, that no image shows."""
     full = mask_to_image(np.ones((480, 640), bool), Header())
     cut = mask_to_image(np.ones((480, 640), bool), Header())
     cut.data = cut.data[:1000]

@@ -55,7 +55,7 @@ def test_the_same_motion_as_in_process(
         assert placed.status.success, placed.status.message
         after_place = cell.motion._arm.state()
 
-    # The same pose, and the same picture as it came through the messages.
+    # The same pose, and the same image as it came through the messages.
     station = Station(target.scene, StationConfig(image_size=(320, 240)))
     began = station.arm.state().stamp
     assert asked["plan_grasp"][0].tobytes() == pose.tobytes()

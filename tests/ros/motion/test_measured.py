@@ -112,7 +112,7 @@ def test_nonsense_gets_no_goal(cell: Any, arm: RosArm) -> None:
 def test_the_jaws_do_not_close_after_an_arm_that_does_not_obey(
     beside: Beside, target: Any, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    """A grasp as the motion node runs it, planned on the simulator's picture; the drivers only pretend."""
+    """A grasp as the motion node runs it, planned on the simulator's image; the drivers only pretend."""
     cell, station = beside(wrapped=True, fault=fault), Station(target.scene)
     monkeypatch.setattr(cell.motion._camera, "capture", station.camera.capture)
     _, result = cell.grasp(target.T_base_gripper).end()
@@ -188,7 +188,7 @@ def test_a_stall_that_is_said_too_early_is_not_believed(beside: Beside, shown: d
     assert outcome.status is MotionStatus.SUCCEEDED, outcome
     assert not outcome.stalled, "they went on and arrived"
     assert outcome.opening_m == pytest.approx(0.02, abs=0.002)
-    cell.drivers.thing = 0.7
+    cell.drivers.object = 0.7
     outcome = arm.move_gripper(0.0)
     assert outcome.stalled, "this time they met something"
     assert outcome.opening_m == pytest.approx(opening_from_knuckle(0.7), abs=0.002)

@@ -160,7 +160,7 @@ def test_a_stamp_before_the_beginning_of_time_and_an_endless_name_are_one_short_
     assert len(result.status.message) < 200
 
 
-def test_a_place_may_be_a_point_of_the_picture(cell: Any, target: Any) -> None:
+def test_a_place_may_be_a_point_of_the_image(cell: Any, target: Any) -> None:
     def place(x: float, mode: str = "auto") -> Any:
         goal = Place.Goal(target=Place.Goal.POINT_2D, point_2d=Point2D(x=x, y=0.5), approval_mode=mode)
         return cell.send_place(goal).end()[1].status
@@ -173,7 +173,7 @@ def test_a_place_may_be_a_point_of_the_picture(cell: Any, target: Any) -> None:
 
 
 def block_mask(scene: Scene) -> BoolArray:
-    """The toy block (240, 320) in a picture as the cell's camera takes it."""
+    """The toy block (240, 320) in an image as the cell's camera takes it."""
     toolbox, session = Station(scene, StationConfig(image_size=(320, 240))).toolbox, Session()
     toolbox.call("robot.capture_image", {}, session)
     found = toolbox.call("roborefer.detect_one", {"obj_name": "toy block", "image_index": 0}, session).result

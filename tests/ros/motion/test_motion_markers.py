@@ -36,10 +36,10 @@ def numbers(points: Any) -> np.ndarray:
     return np.array([(point.x, point.y, point.z) for point in points])
 
 
-def test_a_grasp_shows_its_thing_the_hand_the_way_and_what_it_avoids() -> None:
-    thing = np.random.default_rng(0).random((5000, 3), np.float32)
+def test_a_grasp_shows_its_object_the_hand_the_way_and_what_it_avoids() -> None:
+    item = np.random.default_rng(0).random((5000, 3), np.float32)
     scene = CollisionScene((BOX,), points=np.ones((10_000, 3)))
-    found = markers(GraspPlan(LEGS, T_GRASP, scene, thing, FRAME, 0.05))
+    found = markers(GraspPlan(LEGS, T_GRASP, scene, item, FRAME, 0.05))
     assert set(found) == {"obstacles", "obstacle_points", "target", "gripper", "path"}
     box = found["obstacles"]
     assert box.type == Marker.CUBE
@@ -54,7 +54,7 @@ def test_a_grasp_shows_its_thing_the_hand_the_way_and_what_it_avoids() -> None:
         np.testing.assert_allclose(way[k], transform(KINEMATICS.fk(q), hand[3:].mean(axis=0)), atol=1e-9)
 
 
-def test_a_placement_shows_where_the_thing_will_stand() -> None:
+def test_a_placement_shows_where_the_object_will_stand() -> None:
     held = Box(pose(np.eye(3), (0.0, 0.0, 0.0)), np.array([0.03, 0.02, 0.08]))
     candidate = PlaceCandidate(T_GRASP, np.array([0.5, -0.1, 0.0]))
     found = markers(PlacePlan(LEGS, candidate, CollisionScene(attached=(held,)), False, 0.06, FRAME))

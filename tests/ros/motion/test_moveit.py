@@ -1,4 +1,4 @@
-"""The motion node with the planner `moveit`: things are picked and placed by paths from a double of move_group."""
+"""The motion node with the planner `moveit`: objects are picked and placed by paths from a double of move_group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolhand.tool_nodes.drivers.moveit import MoveItPlanner
 from toolhand.tool_nodes.motion.checked_planner import CheckedPlanner
 
 
-def test_a_thing_is_picked_placed_and_picked_again_by_the_paths_of_move_group(make_cell: Any, target: Any) -> None:
+def test_an_object_is_picked_placed_and_picked_again_by_the_paths_of_move_group(make_cell: Any, target: Any) -> None:
     cell = make_cell(lockstep=True, use_sim_time=True, planner="moveit", availability_deadline_s=30.0)
     assert isinstance(cell.motion._planner, CheckedPlanner)
     assert isinstance(cell.motion._planner._planner, MoveItPlanner)

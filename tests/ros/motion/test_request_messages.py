@@ -41,11 +41,11 @@ def test_every_number_of_the_steps_comes_back_bit_for_bit() -> None:
         else:
             assert mine == theirs
     assert back.T_end.tobytes() == REQUEST.T_end.tobytes()
-    assert (back.picture, back.camera) == (None, "")
-    picture = np.full((3, 4, 3), 7, np.uint8)
-    seen = request_of(a_message(replace(REQUEST, picture=picture, camera="wrist", stamp=12.25)))
-    assert seen.picture is not None
-    assert (seen.picture.tolist(), seen.camera, seen.stamp) == (picture.tolist(), "wrist", 12.25)
+    assert (back.image, back.camera) == (None, "")
+    image = np.full((3, 4, 3), 7, np.uint8)
+    seen = request_of(a_message(replace(REQUEST, image=image, camera="wrist", stamp=12.25)))
+    assert seen.image is not None
+    assert (seen.image.tolist(), seen.camera, seen.stamp) == (image.tolist(), "wrist", 12.25)
 
 
 def _number(name: str, value: float) -> Callable[[Any], None]:

@@ -33,7 +33,7 @@ def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeyp
         assert sample.quiet, sample
         assert sample.usable, sample
     assert sum(sample.speed > stop.STILL for sample in samples) >= 2
-    assert sum(not sample.next_code for sample in samples) >= 1  # a thing that was moved is not where it was
+    assert sum(not sample.next_code for sample in samples) >= 1  # an object that was moved is not where it was
 
 
 def test_a_stop_latches_until_it_is_reset(sim_cell: Any, target: Any) -> None:

@@ -221,7 +221,7 @@ def test_the_operator_sees_only_what_the_motion_node_asks_and_his_answer_moves_t
     assert program.taken
     (shown,) = decider.shown
     assert shown.what.startswith("Grasp with the gripper at x=")
-    assert shown.picture is not None
+    assert shown.image is not None
     # The real request again, with another sentence: its proof does not fit any more.
     again = copy.deepcopy(next(message for message in real if message.hash == shown.hash))
     again.what = "Nothing moves"

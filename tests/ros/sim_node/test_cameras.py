@@ -1,4 +1,4 @@
-"""The cameras' topics: rendered for listeners only, one picture per stamp, the same as in process."""
+"""The cameras' topics: rendered for listeners only, one image per stamp, the same as in process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ZED = "/zed/zed_node"
 SIZE = (160, 120)
 
 
-class Pictures:
+class Images:
     """What comes on the topics of one camera."""
 
     def __init__(self, graph: Graph, image: str, info: str, depth: str, ids: str) -> None:
@@ -54,8 +54,8 @@ class Pictures:
         return self.graph.wait(complete)
 
 
-def scene_pictures(graph: Graph) -> Pictures:
-    return Pictures(
+def scene_images(graph: Graph) -> Images:
+    return Images(
         graph,
         f"{ZED}/rgb/color/rect/image",
         f"{ZED}/rgb/color/rect/camera_info",
@@ -64,8 +64,8 @@ def scene_pictures(graph: Graph) -> Pictures:
     )
 
 
-def wrist_pictures(graph: Graph) -> Pictures:
-    return Pictures(
+def wrist_images(graph: Graph) -> Images:
+    return Images(
         graph,
         "/camera/color/image_raw",
         "/camera/depth_registered/camera_info",
@@ -87,7 +87,7 @@ def now(graph: Graph) -> int:
 
 @pytest.fixture
 def renders(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
-    """Every picture that is rendered."""
+    """Every image that is rendered."""
     made: list[Frame] = []
     capture = StampedCamera.capture
 
@@ -109,13 +109,13 @@ def in_process(name: str, seed: int = 0) -> tuple[World, Any]:
 
 
 @pytest.mark.parametrize("name", ["scene", "wrist"])
-def test_pictures_are_those_of_the_process_to_the_last_bit(start: Callable[..., Graph], name: str) -> None:
+def test_images_are_those_of_the_process_to_the_last_bit(start: Callable[..., Graph], name: str) -> None:
     graph = start(lockstep=True, seed=3)
-    pictures = scene_pictures(graph) if name == "scene" else wrist_pictures(graph)
+    images = scene_images(graph) if name == "scene" else wrist_images(graph)
     world, camera = in_process(name, seed=3)
     for _ in range(2):
         frame = camera.capture()
-        image, info, depth, ids = pictures.at(round(world.time * 1e9))
+        image, info, depth, ids = images.at(round(world.time * 1e9))
         assert np.array_equal(image_to_rgb(image), frame.rgb)
         assert np.array_equal(info_to_intrinsics(info, SIZE), frame.K)
         assert np.array_equal(np.frombuffer(ids.data, "<i4").reshape(SIZE[::-1]), frame.ids)
@@ -134,18 +134,16 @@ def test_pictures_are_those_of_the_process_to_the_last_bit(start: Callable[..., 
 def test_an_old_zed_can_be_stood_for(start: Callable[..., Graph]) -> None:
     graph = start(lockstep=True, zed_names="old")
     old = ZED_NAMES["old"]
-    pictures = Pictures(
-        graph, old.topics.image, old.topics.camera_info, old.topics.depth, "/sim/scene_camera/instance_ids"
-    )
+    images = Images(graph, old.topics.image, old.topics.camera_info, old.topics.depth, "/sim/scene_camera/instance_ids")
     frames = graph.hear(TFMessage, "/tf_static", LATCHED)
-    assert {message.header.frame_id for message in pictures.at(now(graph))} == {old.optical_frame}
+    assert {message.header.frame_id for message in images.at(now(graph))} == {old.optical_frame}
     graph.wait(lambda: frames)
     assert old.optical_frame in {transform.child_frame_id for transform in frames[0].transforms}
 
 
 def test_ids_are_numbers_of_the_labels(lockstep: Graph) -> None:
-    pictures, labels = scene_pictures(lockstep), lockstep.hear(String, "/sim/labels", LATCHED)
-    ids = pictures.at(now(lockstep))[3]
+    images, labels = scene_images(lockstep), lockstep.hear(String, "/sim/labels", LATCHED)
+    ids = images.at(now(lockstep))[3]
     lockstep.wait(lambda: labels)
     objects = lockstep.sim.physics.world.scene.objects
     assert labels[0].data.count('"id"') == len(objects)
@@ -162,7 +160,7 @@ def test_nothing_is_rendered_for_nobody(lockstep: Graph, renders: list[Frame]) -
     assert not info
 
 
-def test_while_time_stands_still_a_picture_is_sent_again_and_not_rendered_again(
+def test_while_time_stands_still_an_image_is_sent_again_and_not_rendered_again(
     lockstep: Graph, renders: list[Frame]
 ) -> None:
     first = lockstep.hear(Image, f"{ZED}/rgb/color/rect/image")
@@ -173,22 +171,22 @@ def test_while_time_stands_still_a_picture_is_sent_again_and_not_rendered_again(
     assert len(renders) == 1
 
 
-def test_steps_make_the_next_picture_new(lockstep: Graph, renders: list[Frame]) -> None:
-    pictures = scene_pictures(lockstep)
-    pictures.at(now(lockstep))
+def test_steps_make_the_next_image_new(lockstep: Graph, renders: list[Frame]) -> None:
+    images = scene_images(lockstep)
+    images.at(now(lockstep))
     lockstep.call(StepSimulation, "/step_simulation", steps=3)
-    pictures.at(now(lockstep))
+    images.at(now(lockstep))
     assert len(renders) == 2
 
 
-def test_free_running_pictures_follow_the_clock(playing: Graph) -> None:
-    pictures = scene_pictures(playing)
-    playing.wait(lambda: len(pictures.image) > 3)
-    stamps = [nanoseconds(m.header.stamp) for m in pictures.image]
+def test_free_running_images_follow_the_clock(playing: Graph) -> None:
+    images = scene_images(playing)
+    playing.wait(lambda: len(images.image) > 3)
+    stamps = [nanoseconds(m.header.stamp) for m in images.image]
     assert stamps == sorted(set(stamps))
 
 
-def test_time_goes_on_while_a_picture_is_rendered(playing: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_goes_on_while_an_image_is_rendered(playing: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     clocks, world = playing.hear(Clock, "/clock"), playing.sim.physics.world
     capture = StampedCamera.capture
 
@@ -198,52 +196,52 @@ def test_time_goes_on_while_a_picture_is_rendered(playing: Graph, monkeypatch: p
         return capture(self)
 
     monkeypatch.setattr(StampedCamera, "capture", slow)
-    pictures = scene_pictures(playing)
-    playing.wait(lambda: pictures.image)
-    assert nanoseconds(pictures.image[0].header.stamp) < nanoseconds(clocks[-1].clock) - 100_000_000
+    images = scene_images(playing)
+    playing.wait(lambda: images.image)
+    assert nanoseconds(images.image[0].header.stamp) < nanoseconds(clocks[-1].clock) - 100_000_000
 
 
 def test_after_load_world_the_noise_begins_anew(lockstep: Graph, renders: list[Frame]) -> None:
-    pictures = scene_pictures(lockstep)
-    pictures.at(now(lockstep))
+    images = scene_images(lockstep)
+    images.at(now(lockstep))
     lockstep.call(LoadWorld, "/load_world", uri="example")
     lockstep.wait(lambda: len(renders) == 2)
     assert np.array_equal(renders[0].depth, renders[1].depth, equal_nan=True)
 
 
-def test_black_pictures(start: Callable[..., Graph]) -> None:
+def test_black_images(start: Callable[..., Graph]) -> None:
     graph = start(lockstep=True, fault="camera_black")
-    image, _, depth, _ = scene_pictures(graph).at(now(graph))
+    image, _, depth, _ = scene_images(graph).at(now(graph))
     assert not np.any(image.data)
     assert np.isfinite(image_to_depth(depth)).any()
 
 
 def test_depth_without_a_number(start: Callable[..., Graph]) -> None:
     graph = start(lockstep=True, fault="camera_nan_depth")
-    depth = scene_pictures(graph).at(now(graph))[2]
+    depth = scene_images(graph).at(now(graph))[2]
     assert np.isnan(image_to_depth(depth)).all()
 
 
-def test_a_stale_camera_sends_its_old_picture(lockstep: Graph) -> None:
-    pictures = scene_pictures(lockstep)
+def test_a_stale_camera_sends_its_old_image(lockstep: Graph) -> None:
+    images = scene_images(lockstep)
     old = now(lockstep)
-    pictures.at(old)
+    images.at(old)
     lockstep.set_parameter("fault", "camera_stale")
     lockstep.call(StepSimulation, "/step_simulation", steps=20)
-    count = len(pictures.image)
-    lockstep.wait(lambda: len(pictures.image) > count + 2)
-    assert {nanoseconds(m.header.stamp) for m in pictures.image} == {old}
+    count = len(images.image)
+    lockstep.wait(lambda: len(images.image) > count + 2)
+    assert {nanoseconds(m.header.stamp) for m in images.image} == {old}
     lockstep.set_parameter("fault", "")
-    pictures.at(now(lockstep))
+    images.at(now(lockstep))
 
 
 def test_an_encoding_that_nobody_reads(start: Callable[..., Graph]) -> None:
     graph = start(lockstep=True, fault="camera_wrong_encoding")
-    assert scene_pictures(graph).at(now(graph))[0].encoding == "yuv422"
+    assert scene_images(graph).at(now(graph))[0].encoding == "yuv422"
 
 
 def test_a_camera_without_camera_info(start: Callable[..., Graph]) -> None:
     graph = start(lockstep=True, fault="camera_no_info")
-    pictures = scene_pictures(graph)
-    graph.wait(lambda: len(pictures.image) > 2)
-    assert not pictures.info
+    images = scene_images(graph)
+    graph.wait(lambda: len(images.image) > 2)
+    assert not images.info

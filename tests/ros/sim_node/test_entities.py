@@ -133,7 +133,7 @@ def test_the_arm_moves_on_while_something_is_spawned_and_deleted(lockstep: Graph
     assert np.abs(world.arm_position - PARK - TURN).max() < 0.01
 
 
-def test_a_picture_shows_what_was_spawned(lockstep: Graph) -> None:
+def test_an_image_shows_what_was_spawned(lockstep: Graph) -> None:
     images = lockstep.hear(Image, "/zed/zed_node/rgb/color/rect/image")
     ids = lockstep.hear(Image, "/sim/scene_camera/instance_ids")
     lockstep.wait(lambda: images and ids)
@@ -230,12 +230,12 @@ def test_every_spawnable_can_be_spawned_by_its_uri(lockstep: Graph) -> None:
 @pytest.fixture
 def fruits(monkeypatch: pytest.MonkeyPatch) -> None:
     """An object set "my_fruits", whose keys have underscores, blanks and signs that a URI encodes."""
-    things = {
+    objects = {
         key: shaped(key.replace("_", " "), "lemon", (0.09, 0.06, 0.06), 0.2, (245, 120, 40), kind="fruit")
         for key in ("green_mango", "ripe mango", "half_ripe mango", "é100%")
     }
     found = sets.object_set
-    monkeypatch.setattr(sets, "object_set", lambda name: things if name == "my_fruits" else found(name))
+    monkeypatch.setattr(sets, "object_set", lambda name: objects if name == "my_fruits" else found(name))
 
 
 @pytest.mark.usefixtures("fruits")
@@ -249,7 +249,7 @@ def fruits(monkeypatch: pytest.MonkeyPatch) -> None:
         ("catalogue:coconut_water", "coconut_water_1", "coconut water"),
     ],
 )
-def test_a_thing_of_a_set_is_spawned_by_its_name_whatever_signs_it_has(
+def test_an_object_of_a_set_is_spawned_by_its_name_whatever_signs_it_has(
     start: Callable[..., Graph], uri: str, entity: str, item: str
 ) -> None:
     graph = start(lockstep=True, scene_yaml="objects: [{name: red box, position: [0.6, 0.2]}]")
@@ -267,5 +267,5 @@ def test_a_thing_of_a_set_is_spawned_by_its_name_whatever_signs_it_has(
 
 @pytest.mark.usefixtures("fruits")
 @pytest.mark.parametrize("item", ["my_fruits/green_mango", "my_fruits/ripe mango", "my_fruits/é100%", "tuna can"])
-def test_the_uri_of_a_thing_gives_its_name_again(item: str) -> None:
+def test_the_uri_of_an_object_gives_its_name_again(item: str) -> None:
     assert _item(uri_of(item)) == item

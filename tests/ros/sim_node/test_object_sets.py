@@ -1,4 +1,4 @@
-"""Things of a folder of one's own in the simulator's node: in its scene, in its labels, spawned, and refused."""
+"""Objects of a folder of one's own in the simulator's node: in its scene, in its labels, spawned, and refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def no_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OBJECTS_PATH, "")  # which is put back as it was
 
 
-def test_things_of_a_folder_stand_in_the_scene_have_labels_and_are_spawned(
+def test_objects_of_a_folder_stand_in_the_scene_have_labels_and_are_spawned(
     start: Callable[..., Graph], tmp_path: Path
 ) -> None:
     graph = start(lockstep=True, objects=str(write_blocks(tmp_path / "My_Things")), scene_yaml=SCENE)

@@ -47,7 +47,7 @@ def isaac(start: Start) -> Graph:
     return start(simulator="isaac", real_time_factor=0.3)
 
 
-def test_things_of_a_scene_are_spawned_from_usd_after_a_reset_that_comes_late(
+def test_objects_of_a_scene_are_spawned_from_usd_after_a_reset_that_comes_late(
     isaac: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(anew, "SEEDED", ())  # there are no tools in this graph

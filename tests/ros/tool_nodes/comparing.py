@@ -52,7 +52,7 @@ class Both:
 
 
 def same(a: Any, b: Any) -> None:
-    """Pictures, depth, clouds, masks and poses to the last bit; single doubles within `TOLERANCE`; all else equal."""
+    """Images, depth, clouds, masks and poses to the last bit; single doubles within `TOLERANCE`; all else equal."""
     if isinstance(b, SessionImage):
         same(a.rgb, b.rgb)
         assert a.frame is not None

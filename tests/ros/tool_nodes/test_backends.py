@@ -86,7 +86,7 @@ def test_without_a_simulator_the_simulated_perception_is_unavailable(
         assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
-def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
+def test_labels_of_a_new_world_make_the_images_of_the_old_one_unknown(
     node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch, wait_until: Any
 ) -> None:
     monkeypatch.setattr(ros_perception, "WAIT_S", 0.2)
@@ -114,7 +114,7 @@ def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
     assert not _answers(lambda: perception.points(frame, "rice box"))
 
 
-def test_only_a_picture_that_is_too_old_is_the_callers_affair(
+def test_only_an_image_that_is_too_old_is_the_callers_affair(
     node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch, wait_until: Any
 ) -> None:
     monkeypatch.setattr(ros_perception, "WAIT_S", 0.2)
@@ -141,7 +141,7 @@ def test_only_a_picture_that_is_too_old_is_the_callers_affair(
     assert np.array_equal(known, first.ids), "a slow policy asks of a picture of minutes ago"
     ids.publish(ids_message(first.ids, header_of(seen_at(IDS_KEPT_S + 0.5))))
     wait_until(lambda: code_of(seen_at(IDS_KEPT_S + 0.5)) is None, "the ids are known")
-    assert code_of(seen_at(0)) is ErrorCode.PICTURE_UNUSABLE
+    assert code_of(seen_at(0)) is ErrorCode.IMAGE_UNUSABLE
     assert code_of(seen_at(IDS_KEPT_S + 1)) is ErrorCode.UNAVAILABLE
 
 

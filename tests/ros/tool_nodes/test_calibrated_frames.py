@@ -73,7 +73,7 @@ def test_a_person_takes_poses_by_enter_and_is_told_of_those_that_were_none(capsy
     home = GEN3.named_states["Home"]
     shown = iter(rig.said.views(rig.model.K, rig.model.size))
     good = rig.planner.plan(home, PoseGoal(next(shown)), rig.said.scene()).q[-1]
-    # the camera is asked once for its size; then the arm is not at rest, moves during a picture, sees nothing, and sees
+    # the camera is asked once for its size; then the arm is not at rest, moves during an image, sees nothing, and sees
     # the board
     reads = iter([home, None, home, home, home + 0.01, home, home, home, good, good, good, good])
     where = iter([home, home, GEN3.park, good])

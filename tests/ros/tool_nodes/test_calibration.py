@@ -1,6 +1,6 @@
-"""Calibrations are checked for sense, and raw pictures become those of a pinhole camera.
+"""Calibrations are checked for sense, and raw images become those of a pinhole camera.
 
-The places of points in raw pictures are computed here one by one, by the formulas as published.
+The places of points in raw images are computed here one by one, by the formulas as published.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LENSES = {
 
 
 def raw_pixel(x: float, y: float, model: str, d: list[float], M: np.ndarray = K) -> tuple[float, float]:
-    """Where a raw picture shows the ray (x, y, 1): OpenCV's documentation of its camera models, term by term."""
+    """Where a raw image shows the ray (x, y, 1): OpenCV's documentation of its camera models, term by term."""
     r = math.hypot(x, y)
     if model == "equidistant":
         theta = math.atan(r)
@@ -80,7 +80,7 @@ def refused(info: CameraInfo, rectified: Rectified = RAW) -> str:
 
 
 def blob(u: float, v: float) -> np.ndarray:
-    """A picture of a soft white spot around a place between pixels."""
+    """An image of a soft white spot around a place between pixels."""
     columns, rows = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
     return np.exp(-((columns - u) ** 2 + (rows - v) ** 2) / (2 * 2.0**2))
 
@@ -171,7 +171,7 @@ def test_without_distortion_nothing_is_touched() -> None:
         assert np.array_equal(frame.K, K)
 
 
-def test_a_lens_that_bends_nothing_gives_the_same_picture() -> None:
+def test_a_lens_that_bends_nothing_gives_the_same_image() -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
     pinhole = (60.0, 61.0, 30.5, 24.0)
     lens = Lens("plumb_bob", (0.0, 0.0, 0.0, 0.0, 0.0), pinhole, pinhole, (64, 48))
@@ -181,7 +181,7 @@ def test_a_lens_that_bends_nothing_gives_the_same_picture() -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 5), (7, 1), (2, 2)])
-def test_small_pictures_are_rectified_too(size: tuple[int, int]) -> None:
+def test_small_images_are_rectified_too(size: tuple[int, int]) -> None:
     width, height = size
     pinhole = (4.0, 4.0, (width - 1) / 2, (height - 1) / 2)
     lens = Lens("plumb_bob", (0.1, 0.0, 0.0, 0.0, 0.0), pinhole, pinhole, size)
@@ -189,7 +189,7 @@ def test_small_pictures_are_rectified_too(size: tuple[int, int]) -> None:
     assert lens.nearest(np.ones((height, width), np.float32)).shape == (height, width)
 
 
-def test_where_the_raw_picture_ends_there_is_no_depth_and_no_colour() -> None:
+def test_where_the_raw_image_ends_there_is_no_depth_and_no_colour() -> None:
     wide = np.array([[300.0, 0.0, 322.0], [0.0, 301.0, 238.0], [0.0, 0.0, 1.0]])
     white = rgb_to_image(np.full((HEIGHT, WIDTH, 3), 255, np.uint8), Header())
     depth = depth_to_image(np.ones((HEIGHT, WIDTH), np.float32), Header())
@@ -241,13 +241,13 @@ BENT = LENSES["plumb_bob"]
 NEW = np.array([[520.0, 0.0, 315.0], [0.0, 525.0, 242.0], [0.0, 0.0, 1.0]])
 
 
-def test_a_rectified_picture_has_the_matrix_p_and_is_not_bent_again() -> None:
+def test_a_rectified_image_has_the_matrix_p_and_is_not_bent_again() -> None:
     M, lens = read_calibration(info_of(*BENT, NEW), SIZE, SEEN)
     assert np.array_equal(M, NEW)
     assert lens is None
 
 
-def test_raw_colours_beside_depth_of_the_rectified_picture_become_its_pixels() -> None:
+def test_raw_colours_beside_depth_of_the_rectified_image_become_its_pixels() -> None:
     spot = raw_pixel(0.3, 0.2, *BENT)
     rgb = np.rint(255 * blob(*spot))[..., None].repeat(3, axis=2).astype(np.uint8)
     where = NEW[:2, :2] @ (0.3, 0.2) + NEW[:2, 2]
@@ -264,7 +264,7 @@ def test_raw_colours_beside_depth_of_the_rectified_picture_become_its_pixels() -
     assert math.dist(middle_of(frame.rgb), where) < 0.1
 
 
-def test_p_that_was_left_zero_is_k_for_raw_pictures_only() -> None:
+def test_p_that_was_left_zero_is_k_for_raw_images_only() -> None:
     unset = np.zeros((3, 3))
     M, lens = read_calibration(info_of(*BENT, unset), SIZE, RAW)
     assert np.array_equal(M, K)
@@ -274,7 +274,7 @@ def test_p_that_was_left_zero_is_k_for_raw_pictures_only() -> None:
     assert np.array_equal(info_to_intrinsics(info_of(P=unset), SIZE), K)
 
 
-def test_distortion_of_pictures_that_nobody_calls_raw_or_rectified_is_refused() -> None:
+def test_distortion_of_images_that_nobody_calls_raw_or_rectified_is_refused() -> None:
     text = refused(info_of(*BENT), Rectified())
     assert "has distortion (plumb_bob, d = [-0.28, 0.07, 0.002, -0.0015, 0.01])" in text
     assert "image_is" in text
@@ -283,7 +283,7 @@ def test_distortion_of_pictures_that_nobody_calls_raw_or_rectified_is_refused() 
     assert "has distortion (equidistant" in refused(info_of(*LENSES["fisheye"]), Rectified())
 
 
-def test_raw_pictures_of_a_stereo_pair_are_refused() -> None:
+def test_raw_images_of_a_stereo_pair_are_refused() -> None:
     turned = np.array([[math.cos(0.02), 0.0, math.sin(0.02)], [0.0, 1.0, 0.0], [-math.sin(0.02), 0.0, math.cos(0.02)]])
     assert "stereo pair" in refused(info_of(*BENT, NEW, r=turned.reshape(9)))
     assert "stereo pair" in refused(info_of(P=NEW, r=turned.reshape(9)))
@@ -387,7 +387,7 @@ def test_a_calibration_that_no_camera_has_is_refused(changed: dict[str, Any], sa
         k(600, 1e-7, 322, 0, 602, 238, 0, 0, 1),
     ],
 )
-def test_a_calibration_of_whole_pictures_is_taken_however_it_is_written(changed: dict[str, Any]) -> None:
+def test_a_calibration_of_whole_images_is_taken_however_it_is_written(changed: dict[str, Any]) -> None:
     assert np.allclose(info_to_intrinsics(info_of(**changed), SIZE), K, atol=1e-6)
 
 

@@ -78,11 +78,11 @@ def sentence(call: Callable[[], Any]) -> str:
     return text
 
 
-# -- pictures --------------------------------------------------------------------------------------
+# -- images --------------------------------------------------------------------------------------
 
 
 @given(SHAPES.flatmap(lambda s: arrays.arrays(np.uint8, (*s, 3))), st.integers(0, 5))
-def test_a_picture_comes_back_whatever_the_padding(rgb: np.ndarray, extra: int) -> None:
+def test_an_image_comes_back_whatever_the_padding(rgb: np.ndarray, extra: int) -> None:
     image = travelled(padded(rgb_to_image(rgb, HEADER), extra))
     assert np.array_equal(image_to_rgb(image), rgb)
     assert image.header.frame_id == HEADER.frame_id
@@ -143,12 +143,12 @@ def test_millimetres_in_a_float_image_are_refused(millimetres: list[float]) -> N
 
 
 @pytest.mark.parametrize("metres", [[0.3, 40.0, 90.0, 0.6], [np.nan] * 4, [99.0] * 4, [0.5, 0.6, 0.7, 1500.0]])
-def test_far_things_are_no_millimetres(metres: list[float]) -> None:
+def test_far_objects_are_no_millimetres(metres: list[float]) -> None:
     depth = np.array([metres], np.float32)
     assert np.array_equal(image_to_depth(depth_to_image(depth, HEADER)), depth, equal_nan=True)
 
 
-def test_a_big_picture_comes_back() -> None:
+def test_a_big_image_comes_back() -> None:
     rgb = np.random.default_rng(0).integers(0, 256, (2160, 3840, 3), np.uint8)
     assert np.array_equal(image_to_rgb(travelled(rgb_to_image(rgb, HEADER))), rgb)
 
@@ -222,7 +222,7 @@ def test_a_cloud_comes_back_to_the_last_bit(cloud: np.ndarray) -> None:
     assert np.array_equal(message_to_cloud(message), cloud, equal_nan=True)
 
 
-def test_a_cloud_of_a_picture_keeps_its_rows() -> None:
+def test_a_cloud_of_an_image_keeps_its_rows() -> None:
     cloud = np.zeros((12, 3), np.float32)
     assert (lambda m: (m.width, m.height))(cloud_to_message(cloud, (4, 3), HEADER)) == (4, 3)
     assert (lambda m: (m.width, m.height))(cloud_to_message(cloud, (5, 3), HEADER)) == (12, 1)
@@ -351,7 +351,7 @@ def test_what_does_not_belong_together_is_refused(frame: Frame) -> None:
     assert "camera_info" in changed(lambda m: setattr(m, "camera_info", CameraInfo()))
 
 
-def test_a_request_with_a_picture_that_has_distortion_is_refused(frame: Frame) -> None:
+def test_a_request_with_an_image_that_has_distortion_is_refused(frame: Frame) -> None:
     message = message_of(frame)
     message.camera_info.d = [-0.3, 0.09, 0.0, 0.0, 0.0]
     assert "has distortion" in sentence(lambda: take_frame(message))
@@ -369,7 +369,7 @@ def test_a_frame_is_of_the_camera_that_was_asked(frame: Frame) -> None:
     assert (take_frame(message).camera, take_frame(message, "wrist").camera) == ("scene", "wrist")
 
 
-def test_the_same_picture_is_the_same_frame(frame: Frame) -> None:
+def test_the_same_image_is_the_same_frame(frame: Frame) -> None:
     memory = FrameMemory()
     first = memory.take(message_of(frame))
     assert isinstance(first, RosFrame)

@@ -155,7 +155,7 @@ Ask = Callable[..., Any]
 @pytest.fixture
 def ask(services: dict[type, Service], fake_camera: Any) -> Ask:
     """Calls a service with the camera's frame, or another one, and further fields."""
-    services[CaptureImage](CaptureImage.Request())  # so that the simulated perception knows the picture's ids
+    services[CaptureImage](CaptureImage.Request())  # so that the simulated perception knows the image's ids
 
     def call(kind: Any, frame: Frame | None = fake_camera.frame, **values: Any) -> Any:
         request = kind.Request(**values)
@@ -180,7 +180,7 @@ def mask(station: Station) -> np.ndarray:
     return station.ports.segmenter.segment(image, PointPrompt([point])).value[0].mask
 
 
-def test_capture_image_answers_with_everything_about_the_picture(ask: Ask, fake_camera: Any) -> None:
+def test_capture_image_answers_with_everything_about_the_image(ask: Ask, fake_camera: Any) -> None:
     response = ask(CaptureImage)
     assert response.status.message.startswith("Captured 640x480 image")
     assert np.array_equal(image_to_rgb(response.image), fake_camera.frame.rgb)
@@ -305,7 +305,7 @@ def test_a_request_that_cannot_be_read_is_an_invalid_argument(ask: Ask, fake_cam
     assert "no calibration" in refused(ask, EstimateDepth, broken).message
 
 
-def test_a_picture_that_the_simulator_did_not_make_is_told_so(ask: Ask, fake_camera: Any) -> None:
+def test_an_image_that_the_simulator_did_not_make_is_told_so(ask: Ask, fake_camera: Any) -> None:
     foreign = replace(fake_camera.frame, stamp=99.0)
     error = refused(ask, DetectPoints, foreign, object_name="coconut water")
     assert error.code is ErrorCode.UNAVAILABLE

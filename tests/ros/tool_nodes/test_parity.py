@@ -1,4 +1,4 @@
-"""Every tool gives the same result in process and over services: text, picture, variables."""
+"""Every tool gives the same result in process and over services: text, image, variables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_toolbox_offers_the_same_tools(toolboxes: tuple[Toolbox, Toolbox]) -
     assert remote.schemas() == local.schemas()
 
 
-def test_pictures_and_depth(both: Both) -> None:
+def test_images_and_depth(both: Both) -> None:
     both("robot.capture_image")
     both("robot.get_depth")
     both("robot.get_depth_with_pointcloud")

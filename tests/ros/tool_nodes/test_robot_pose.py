@@ -1,4 +1,4 @@
-"""Where the robot is in a picture: its joints from /tf at the picture's stamp, what it holds from the motion node."""
+"""Where the robot is in an image: its joints from /tf at the image's stamp, what it holds from the motion node."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def asked(node: Node, arm: FloatArray | None, knuckle: float | None, second: int
 
 
 @pytest.mark.parametrize("stamp", [10.0, 10.3, 9.8])
-def test_the_joints_and_the_jaws_are_those_of_the_links_at_about_the_pictures_time(node: Node, stamp: float) -> None:
+def test_the_joints_and_the_jaws_are_those_of_the_links_at_about_the_images_time(node: Node, stamp: float) -> None:
     at = asked(node, Q, ROBOT.gripper.joint_position(0.03), 10, stamp)
     assert at is not None
     np.testing.assert_allclose(at.q, Q, atol=1e-6)
@@ -68,7 +68,7 @@ def test_the_joints_and_the_jaws_are_those_of_the_links_at_about_the_pictures_ti
 
 
 @pytest.mark.parametrize(("arm", "stamp"), [(None, 10.0), (Q, 11.0), (Q[:3], 10.0)])
-def test_a_picture_stays_as_it_is_where_nobody_says_where_the_robot_was_then(
+def test_an_image_stays_as_it_is_where_nobody_says_where_the_robot_was_then(
     node: Node, arm: FloatArray | None, stamp: float
 ) -> None:
     transforms = Buffer()

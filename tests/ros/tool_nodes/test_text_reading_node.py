@@ -12,7 +12,7 @@ from toolhand_interfaces.srv import ReadText
 
 from tests.gen3 import GEN3
 from toolhand.bench.ros.manners import AT_REST, LEAD_S, MOVING, Manner, of_robot
-from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings.builder import ImageBuilder
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.ros.calling import Deadlines, Service
 from toolhand.tool_nodes.ros.messages import image_to_rgb, rgb_to_image
@@ -34,11 +34,11 @@ def read(start: Any, make_node: Any) -> Any:
     return lambda name, rgb: services[name](ReadText.Request(image=rgb_to_image(rgb, Header(frame_id="camera"))))
 
 
-def test_texts_come_with_boxes_scores_and_a_picture(read: Any) -> None:
-    picture = PictureBuilder(400, 140)
-    left, top, right, bottom = picture.text("Harbour 27", (40, 60), 30)
-    picture.text("North Gate", (60, 120), 24)
-    rgb = picture.frame().rgb
+def test_texts_come_with_boxes_scores_and_an_image(read: Any) -> None:
+    image = ImageBuilder(400, 140)
+    left, top, right, bottom = image.text("Harbour 27", (40, 60), 30)
+    image.text("North Gate", (60, 120), 24)
+    rgb = image.frame().rgb
     answer = read("pixels", rgb)
     assert list(answer.texts) == ["Harbour 27", "North Gate"]
     box = answer.boxes[0]
@@ -54,7 +54,7 @@ def test_texts_come_with_boxes_scores_and_a_picture(read: Any) -> None:
     assert answer.visualization.header.frame_id == "camera"
 
 
-def test_a_picture_without_text_is_answered_with_nothing(read: Any) -> None:
+def test_an_image_without_text_is_answered_with_nothing(read: Any) -> None:
     answer = read("pixels", np.full((60, 80, 3), 90, np.uint8))
     assert (list(answer.texts), list(answer.boxes), list(answer.scores)) == ([], [], [])
     assert answer.status.success
@@ -63,7 +63,7 @@ def test_a_picture_without_text_is_answered_with_nothing(read: Any) -> None:
 def test_the_simulators_truth_about_texts_is_not_available_over_ros(read: Any) -> None:
     with pytest.raises(ToolError, match="rapidocr") as caught:
         read("sim", np.zeros((60, 80, 3), np.uint8))
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE
 
 
 def test_another_perception_ends_with_one_sentence(start: Any) -> None:

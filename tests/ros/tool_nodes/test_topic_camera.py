@@ -1,4 +1,4 @@
-"""A camera on topics: a picture of one stamp that is not older than the question, or one sentence about why not."""
+"""A camera on topics: an image of one stamp that is not older than the question, or one sentence about why not."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from tests.ros.tool_nodes.fake_camera import FakeCamera
 from toolhand.tool_nodes.camera_names import REALSENSE, WRIST, ZED, CameraNames, CameraTopics
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.ros import camera_parameters, topic_camera
+from toolhand.tool_nodes.ros.image_matching import ImageMatching
 from toolhand.tool_nodes.ros.lenses import Lens
 from toolhand.tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
-from toolhand.tool_nodes.ros.picture_matching import PictureMatching
 from toolhand.tool_nodes.ros.topic_camera import TopicCamera
 
 SCENE_TOPICS = ZED["new"].topics
@@ -55,7 +55,7 @@ def transforms(node: Node) -> Iterator[Buffer]:
 
 @pytest.fixture(autouse=True)
 def live(camera: Any, node: Node) -> None:
-    """The camera's pictures are of now."""
+    """The camera's images are of now."""
     camera.header = lambda: Header(stamp=node.get_clock().now().to_msg(), frame_id=OPTICAL_FRAMES["scene"])
 
 
@@ -95,7 +95,7 @@ def refusal(make: Make) -> Callable[..., ToolError]:
     return fail
 
 
-def test_a_picture_comes_with_depth_calibration_and_pose(camera: Any, look: Callable[[], Any]) -> None:
+def test_an_image_comes_with_depth_calibration_and_pose(camera: Any, look: Callable[[], Any]) -> None:
     frame = look()
     assert np.array_equal(frame.rgb, camera.frame.rgb)
     assert np.array_equal(frame.depth, camera.frame.depth, equal_nan=True)
@@ -107,13 +107,13 @@ def test_a_picture_comes_with_depth_calibration_and_pose(camera: Any, look: Call
 def test_it_listens_only_while_it_looks(camera: Any, look: Callable[[], Any], wait_until: Any) -> None:
     look()
     wait_until(lambda: camera.listeners() == 0, "nobody listens any more")
-    threading.Event().wait(0.2)  # one picture may be on its way out
+    threading.Event().wait(0.2)  # one image may be on its way out
     sent = camera.sent
     threading.Event().wait(0.2)
     assert camera.sent == sent
 
 
-def test_an_unchanged_picture_is_the_same_frame(camera: Any, node: Node, make: Make) -> None:
+def test_an_unchanged_image_is_the_same_frame(camera: Any, node: Node, make: Make) -> None:
     stamp = time_message(node.get_clock().now().nanoseconds + 10**12)
     camera.header = lambda: Header(stamp=stamp, frame_id=OPTICAL_FRAMES["scene"])
     source = make()
@@ -123,7 +123,7 @@ def test_an_unchanged_picture_is_the_same_frame(camera: Any, node: Node, make: M
     assert source.capture() is not first  # as after another world was loaded
 
 
-def test_pictures_older_than_the_question_are_passed_over(camera: Any, node: Node, look: Callable[[], Any]) -> None:
+def test_images_older_than_the_question_are_passed_over(camera: Any, node: Node, look: Callable[[], Any]) -> None:
     asked_ns = node.get_clock().now().nanoseconds
     fresh = camera.header
     stamps = iter([1, 2, 3])
@@ -135,7 +135,7 @@ def test_pictures_older_than_the_question_are_passed_over(camera: Any, node: Nod
     assert look().stamp_ns >= asked_ns
 
 
-def test_a_clock_that_is_set_back_meanwhile_does_not_make_pictures_stale(
+def test_a_clock_that_is_set_back_meanwhile_does_not_make_images_stale(
     camera: Any, make_node: Any, make: Make, wait_until: Any
 ) -> None:
     late = make_node("late_clock", parameter_overrides=[Parameter("use_sim_time", value=True)])
@@ -211,7 +211,7 @@ def _fill(name: str, value: int) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def test_a_black_picture(camera: Any, refusal: Callable[..., ToolError]) -> None:
+def test_a_black_image(camera: Any, refusal: Callable[..., ToolError]) -> None:
     camera.change = _fill("image", 2)
     error = refusal(deadline_s=LONG_S)
     assert error.code is ErrorCode.UNAVAILABLE
@@ -330,7 +330,7 @@ def arm(make_node: Any) -> Iterator[Any]:
     node.destroy_publisher(publisher)
 
 
-def test_colour_and_depth_with_stamps_of_their_own_are_a_picture_while_the_arm_stands_still(
+def test_colour_and_depth_with_stamps_of_their_own_are_an_image_while_the_arm_stands_still(
     camera: Any, make: Make, arm: Any
 ) -> None:
     camera.change = _apart(12.0)
@@ -422,7 +422,7 @@ def test_a_driver_is_known_by_its_name(
     assert made == (names.topics, camera_name, names.registered_by)
 
 
-def test_subscriptions_are_kept_from_one_picture_to_the_next(
+def test_subscriptions_are_kept_from_one_image_to_the_next(
     camera: Any, node: Node, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, made = make(), []
@@ -437,23 +437,23 @@ def test_subscriptions_are_kept_from_one_picture_to_the_next(
 def test_kept_subscriptions_that_bring_nothing_new_are_made_anew(
     camera: Any, node: Node, make: Make, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    """A picture that was on its way when its subscription was lost is nothing new."""
+    """An image that was on its way when its subscription was lost is nothing new."""
     source = make()
     before = source.capture()
 
-    class Late(PictureMatching):
+    class Late(ImageMatching):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self.add("depth", Image(header=Header(stamp=time_message(before.stamp_ns))))
 
     if late:
-        monkeypatch.setattr(topic_camera, "PictureMatching", Late)
+        monkeypatch.setattr(topic_camera, "ImageMatching", Late)
     for subscription in [one for one in node.subscriptions if one.topic_name == SCENE_TOPICS.depth]:
         node.destroy_subscription(subscription)
     assert source.capture().size == (640, 480)
 
 
-def test_a_picture_taken_while_time_stands_still_leaves_no_listener_behind(
+def test_an_image_taken_while_time_stands_still_leaves_no_listener_behind(
     camera: Any, make_node: Any, make: Make, wait_until: Any
 ) -> None:
     stepped = make_node("stepped", parameter_overrides=[Parameter("use_sim_time", value=True)])
@@ -494,7 +494,7 @@ BENT = [-0.3, 0.09, 0.001, -0.001, 0.0]
     ("image", "image_is", "bent"),
     [("image_raw", None, True), ("image_rect", None, False), ("image", True, False), ("image", False, True)],
 )
-def test_pictures_of_a_lens_are_rectified_unless_they_are(
+def test_images_of_a_lens_are_rectified_unless_they_are(
     camera: Any, make_node: Any, make: Make, image: str, image_is: bool | None, bent: bool
 ) -> None:
     name = f"/lens_{image}_{image_is}"
@@ -523,7 +523,7 @@ def test_a_lens_on_a_topic_that_says_neither_raw_nor_rect_is_refused(camera: Any
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
-def test_a_latched_calibration_serves_all_pictures(camera: Any, make_node: Any, make: Make) -> None:
+def test_a_latched_calibration_serves_all_images(camera: Any, make_node: Any, make: Make) -> None:
     driver = make_node("latched_driver")
     topics = CameraTopics("/latched/image", "/latched/camera_info", "/latched/depth")
     other = FakeCamera(driver, camera.frame, [], topics)
@@ -555,7 +555,7 @@ def test_deadlines_in_which_a_driver_that_is_there_was_silent_lose_the_camera(
     camera.change = lambda messages: messages.clear()
     with pytest.raises(ToolError):
         source.capture()
-    assert len(lost) == 1  # counted from the last picture on
+    assert len(lost) == 1  # counted from the last image on
     absent = make(CameraTopics("/no/image", "/no/info", "/no/depth"), SHORT_S, lost=lambda: lost.append(1))
     for _ in range(2):
         with pytest.raises(ToolError):

@@ -108,7 +108,7 @@ def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., An
     both("robot.execute_grasp", grasp_pose="$grasp_pose")
     found = both("roborefer.detect_one", obj_name="free table in front of the rice box", image_index="$captured_image")
     (place,) = found.variables.values()
-    # Contact amplifies last digits: the thing stands less than a millimetre beside where it stands in process.
+    # Contact amplifies last digits: the object stands less than a millimetre beside where it stands in process.
     both.told_alike("robot.place_object_at_2d_location", placement_point_2d=list(place))
     motion.end()
 
@@ -205,7 +205,7 @@ def set_parameter(node: Node, wait_until: Any) -> Callable[[str, str, Any], None
 
 
 def asked_again(ask: Callable[[], Any], attempts: int = 5) -> Any:
-    """Its answer; as the refusal's hint says, a new picture is taken where the ids of the last one did not come."""
+    """Its answer; as the refusal's hint says, a new image is taken where the ids of the last one did not come."""
     for _ in range(attempts - 1):
         try:
             return ask()
@@ -225,7 +225,7 @@ def test_setting_the_seed_makes_a_fresh_perception(
     frame = Station(scene).camera.capture()
 
     def point() -> Any:
-        camera.capture()  # has the ids of this picture sent; on a busy machine they may come too late for one question
+        camera.capture()  # has the ids of this image sent; on a busy machine they may come too late for one question
         return remote.point(SessionImage(frame.rgb, frame), "rice box")
 
     for seed in (7, 0):
@@ -269,7 +269,7 @@ def test_a_fault_of_the_camera_is_told_and_forgotten_when_it_ends(
         return bool(told)
 
     if fault == "camera_stale":
-        # The camera's node learns the time by a topic: until that comes, the picture of before is not stale to it.
+        # The camera's node learns the time by a topic: until that comes, the image of before is not stale to it.
         wait_until(refused, f"{fault} is told")
     else:
         assert refused()

@@ -38,7 +38,7 @@ def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_its_pictures_come_by_the_service_with_the_pose_of_tf(
+def test_its_images_come_by_the_service_with_the_pose_of_tf(
     sdk: Path, start: Any, make_node: Any, station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(sdk))

@@ -144,7 +144,7 @@ def test_parts_of_an_object_share_its_index_and_everything_else_has_none() -> No
     assert frame.ids[pixel_of([0.7, 0.1, 0.0], frame)] == -1
 
 
-def test_clear_things_tint_the_picture_but_have_no_depth_and_no_index() -> None:
+def test_clear_objects_tint_the_image_but_have_no_depth_and_no_index() -> None:
     frame = World().camera().capture()
     without = World(SCENE.replace('rgba=".3 .6 1 .3"', 'rgba=".3 .6 1 0"')).camera().capture()
     assert frame.ids is not None
@@ -182,7 +182,7 @@ def test_colours_in_the_light_are_those_of_the_model() -> None:
     assert max(green, blue) < 0.6 * red
 
 
-def test_things_beyond_the_range_have_no_depth() -> None:
+def test_objects_beyond_the_range_have_no_depth() -> None:
     away = CameraModel(
         geometry.intrinsics(300.0, 64, 48), (64, 48), geometry.look_at([0.9, 0.0, 0.5], [5.0, 0.0, 0.6]), "scene"
     )
@@ -220,14 +220,14 @@ def test_looking_leaves_the_physics_as_it_was() -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_noise() -> None:
-    def pictures(seed: int) -> list[Frame]:
+    def images(seed: int) -> list[Frame]:
         world = World()
         camera = world.camera(sensor=SensorNoise(0.0005, 2.0), seed=seed)
         first = camera.capture()
         world.data.time = 1.0
         return [first, camera.capture()]
 
-    one, same, other = pictures(1), pictures(1), pictures(2)
+    one, same, other = images(1), images(1), images(2)
     for a, b in zip(one, same, strict=True):
         assert a.depth.tobytes() == b.depth.tobytes()
         assert a.rgb.tobytes() == b.rgb.tobytes()
@@ -258,7 +258,7 @@ class Blinded:
         return np.full_like(rgb, 255), depth
 
 
-def test_a_sensor_decides_what_is_measured_of_the_ideal_picture() -> None:
+def test_a_sensor_decides_what_is_measured_of_the_ideal_image() -> None:
     frame, clean = World().camera(sensor=Blinded()).capture(), World().camera().capture()
     left, right = np.hsplit(frame.depth, 2)
     assert np.isnan(left).all()
@@ -269,7 +269,7 @@ def test_a_sensor_decides_what_is_measured_of_the_ideal_picture() -> None:
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
-def test_a_small_picture_shows_the_same_view_as_a_large_one() -> None:
+def test_a_small_image_shows_the_same_view_as_a_large_one() -> None:
     world = World()
     small, large = world.camera().capture(), world.camera(scene_camera()).capture()
     assert large.size == workspace.IMAGE_SIZE

@@ -35,7 +35,7 @@ def station(sensor: str, seed: int = 0, perception: str = "sim") -> Station:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_name_is_a_sensor_of_a_station_and_its_pictures_are_the_same_again(name: str) -> None:
+def test_each_name_is_a_sensor_of_a_station_and_its_images_are_the_same_again(name: str) -> None:
     first, second = station(name), station(name)
     frames = [one.camera.capture() for one in (first, second)]
     assert frames[0].key == frames[1].key
@@ -74,13 +74,13 @@ def test_perception_is_given_the_reported_calibration_and_the_truth_stays_where_
     assert np.array_equal(later.T_base_camera, station("hard", seed=3).camera.capture().T_base_camera)
 
 
-def test_a_late_picture_shows_a_moment_before_and_is_stamped_now() -> None:
+def test_a_late_image_shows_a_moment_before_and_is_stamped_now() -> None:
     late = station("hard")
     late.world.step(100)
     at = np.array([0.45, -0.1, 0.3])
     late.camera.capture()
     late.world.place_object(late.scene.objects[0].id, at, np.array([1.0, 0.0, 0.0, 0.0]))
-    late.world.step(20)  # 40 ms: the log has it, the picture of 100 ms ago has not
+    late.world.step(20)  # 40 ms: the log has it, the image of 100 ms ago has not
     early = late.camera.capture()
     assert early.stamp == late.world.time
     late.world.step(60)
@@ -88,7 +88,7 @@ def test_a_late_picture_shows_a_moment_before_and_is_stamped_now() -> None:
     assert np.count_nonzero(early.ids != after.ids) > 100
 
 
-def test_the_pose_of_a_late_picture_of_the_wrist_is_that_of_now() -> None:
+def test_the_pose_of_a_late_image_of_the_wrist_is_that_of_now() -> None:
     late = station("kinova_wrist")
     start = late.arm.state().q
     late.world.command_arm(start + 0.1)
@@ -100,7 +100,7 @@ def test_the_pose_of_a_late_picture_of_the_wrist_is_that_of_now() -> None:
 
 
 @pytest.mark.parametrize("name", ["hard", "random"])
-def test_a_saved_moment_goes_on_with_the_same_late_and_noisy_pictures(name: str) -> None:
+def test_a_saved_moment_goes_on_with_the_same_late_and_noisy_images(name: str) -> None:
     one, like = station(name, seed=5), station(name)
     one.world.step(30)
     one.camera.capture()
@@ -131,7 +131,7 @@ def test_joints_and_jaws_are_read_with_the_steps_of_their_encoders() -> None:
     assert (exact.arm.state().q == exact.world.arm_position).all()
 
 
-def test_a_random_sensor_is_another_one_in_each_station_and_the_same_in_each_picture() -> None:
+def test_a_random_sensor_is_another_one_in_each_station_and_the_same_in_each_image() -> None:
     drawn = [Randomised("realsense_d435").drawn(seed, "scene") for seed in range(40)]
     assert len(set(drawn)) == 40
     assert drawn[3] == Randomised("realsense_d435").drawn(3, "scene")
@@ -157,7 +157,7 @@ K = intrinsics(660.0, *PLANE)
 
 
 def plane_fit(name: str, distance_m: float, seed: int) -> tuple[float, float, float]:
-    """RMS about the fitted plane [m], fill rate and mean error [m] of a white wall in the middle of the picture."""
+    """RMS about the fitted plane [m], fill rate and mean error [m] of a white wall in the middle of the image."""
     sensor = make_sensor(name, "scene", seed)
     rgb = np.full((*PLANE[::-1], 3), 200, dtype=np.uint8)
     depth = np.full(PLANE[::-1], distance_m, dtype=np.float32)

@@ -33,10 +33,10 @@ def block_before_a_wall() -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
 
 
 def look(
-    sensor: RgbdSensor, seed: int = 0, picture: int = 0, view: View | None = None
+    sensor: RgbdSensor, seed: int = 0, image: int = 0, view: View | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     return measured(
-        unit_of(sensor, seed, "scene"), *block_before_a_wall(), np.random.default_rng(picture), view or View(K)
+        unit_of(sensor, seed, "scene"), *block_before_a_wall(), np.random.default_rng(image), view or View(K)
     )
 
 
@@ -90,9 +90,9 @@ def test_depth_that_is_quantised_comes_in_steps_of_the_disparity_and_of_the_unit
     assert np.allclose(depth * 1000.0, np.rint(depth * 1000.0), atol=1e-3)
 
 
-def test_the_noise_of_depth_is_as_wide_as_the_matching_window_and_another_in_each_picture() -> None:
+def test_the_noise_of_depth_is_as_wide_as_the_matching_window_and_another_in_each_image() -> None:
     sensor = RgbdSensor(disparity_px=0.08, focal_px=447.0, window_px=7.0 * 447.0 / 330.0)
-    error = [look(sensor, picture=k)[1] - block_before_a_wall()[1] for k in range(2)]
+    error = [look(sensor, image=k)[1] - block_before_a_wall()[1] for k in range(2)]
     wall = error[0][170:, :]
     assert wall.std() == pytest.approx(0.08 / (447.0 * 0.05), rel=0.15)
     inside = np.corrcoef(wall[:, :-2].ravel(), wall[:, 2:].ravel())[0, 1]
@@ -102,9 +102,9 @@ def test_the_noise_of_depth_is_as_wide_as_the_matching_window_and_another_in_eac
     assert abs(np.corrcoef(error[0].ravel(), error[1].ravel())[0, 1]) < 0.1
 
 
-def test_a_systematic_error_is_the_same_in_every_picture_and_another_in_every_station() -> None:
+def test_a_systematic_error_is_the_same_in_every_image_and_another_in_every_station() -> None:
     sensor = RgbdSensor(bias_m=0.011, bias_share=0.001)
-    shift = [look(sensor, seed, picture)[1][0, 0] - 1.0 for seed, picture in ((0, 0), (0, 1), (1, 0))]
+    shift = [look(sensor, seed, image)[1][0, 0] - 1.0 for seed, image in ((0, 0), (0, 1), (1, 0))]
     assert shift[0] == shift[1] != shift[2]
     assert all(abs(value) <= 0.012 for value in shift)
 
@@ -132,7 +132,7 @@ def test_flying_pixels_lie_between_two_surfaces_and_beside_a_jump() -> None:
     assert columns.max() <= 200
 
 
-def test_the_stereo_shadow_is_as_wide_as_the_difference_of_the_disparities_and_left_of_a_thing() -> None:
+def test_the_stereo_shadow_is_as_wide_as_the_difference_of_the_disparities_and_left_of_an_object() -> None:
     _, depth = look(RgbdSensor(shadow=1.0, baseline_m=0.12))
     hidden = np.isnan(depth)
     expected = 330.0 * 0.12 * (1.0 / 0.8 - 1.0)  # 9.9 px
@@ -173,11 +173,11 @@ def test_multipath_makes_a_concave_place_seem_deeper_and_leaves_a_wall_alone() -
     assert abs((deep - corner)[120, 40]) < 1e-4
 
 
-def test_exposure_and_white_balance_are_of_the_device_and_noise_is_of_the_picture() -> None:
-    lit = [look(HARD.only("exposure"), seed, picture)[0] for seed, picture in ((0, 0), (0, 1), (1, 0))]
+def test_exposure_and_white_balance_are_of_the_device_and_noise_is_of_the_image() -> None:
+    lit = [look(HARD.only("exposure"), seed, image)[0] for seed, image in ((0, 0), (0, 1), (1, 0))]
     assert np.array_equal(lit[0], lit[1])
     assert not np.array_equal(lit[0], lit[2])
-    noisy = [look(HARD.only("colour_noise"), 0, picture)[0].astype(int) for picture in range(2)]
+    noisy = [look(HARD.only("colour_noise"), 0, image)[0].astype(int) for image in range(2)]
     assert not np.array_equal(noisy[0], noisy[1])
     assert abs(noisy[0][:, :100].mean() - 150.0) < 0.5
     assert 0.5 < noisy[0][:, :100].std() < 8.0
@@ -189,7 +189,7 @@ def test_blur_keeps_flat_parts_and_softens_an_edge() -> None:
     assert 42 < rgb[120, 120, 1] < 148
 
 
-def test_the_clean_sensor_measures_the_ideal_picture() -> None:
+def test_the_clean_sensor_measures_the_ideal_image() -> None:
     (rgb, depth), (ideal_rgb, ideal) = look(CLEAN), block_before_a_wall()
     assert np.array_equal(rgb, ideal_rgb)
     assert np.array_equal(depth, ideal)
@@ -205,8 +205,8 @@ def test_where_nothing_is_there_is_no_depth_and_no_warning() -> None:
 
 
 @pytest.mark.parametrize("sensor", [EVERYTHING, AZURE_KINECT], ids=["hard", "azure_kinect"])
-def test_the_same_seed_and_picture_give_the_same_bytes(sensor: RgbdSensor) -> None:
-    pictures = [look(sensor, 4, 7) for _ in range(2)]
-    assert pictures[0][0].tobytes() == pictures[1][0].tobytes()
-    assert pictures[0][1].tobytes() == pictures[1][1].tobytes()
-    assert look(sensor, 4, 8)[1].tobytes() != pictures[0][1].tobytes()
+def test_the_same_seed_and_image_give_the_same_bytes(sensor: RgbdSensor) -> None:
+    images = [look(sensor, 4, 7) for _ in range(2)]
+    assert images[0][0].tobytes() == images[1][0].tobytes()
+    assert images[0][1].tobytes() == images[1][1].tobytes()
+    assert look(sensor, 4, 8)[1].tobytes() != images[0][1].tobytes()

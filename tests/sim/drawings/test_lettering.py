@@ -1,4 +1,4 @@
-"""The typeface of drawn pictures."""
+"""The typeface of drawn images."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_a_file_that_is_missing_or_broken_is_named(folder: Path, name: str, how:
         ("ids.png", np.zeros((72, 96, 3), np.uint8), "8 or 16-bit grey"),
     ],
 )
-def test_a_picture_of_another_form_is_refused(folder: Path, name: str, pixels: np.ndarray, sentence: str) -> None:
+def test_an_image_of_another_form_is_refused(folder: Path, name: str, pixels: np.ndarray, sentence: str) -> None:
     Image.fromarray(pixels).save(folder / "000" / name)
     assert sentence in refusal(lambda: read_first(folder)).message
 

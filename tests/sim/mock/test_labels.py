@@ -1,4 +1,4 @@
-"""Simulated perception of labelled pictures: the frame says what its ids are called, whatever they are."""
+"""Simulated perception of labelled images: the frame says what its ids are called, whatever they are."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def drawing(depth: float = np.nan) -> Frame:
     """A red square left of a large blue one, over a green one that stretches along the lower edge."""
     rgb = np.full((240, 320, 3), 255, np.uint8)
     ids = np.full((240, 320), -1, np.int32)
-    things = ((40, 40, 40, (220, 30, 30)), (180, 20, 90, (30, 60, 230)), (100, 170, 60, (30, 190, 60)))
-    for k, (x, y, side, colour) in enumerate(things):
+    objects = ((40, 40, 40, (220, 30, 30)), (180, 20, 90, (30, 60, 230)), (100, 170, 60, (30, 190, 60)))
+    for k, (x, y, side, colour) in enumerate(objects):
         rgb[y : y + side, x : x + side], ids[y : y + side, x : x + side] = colour, k
     labels = ("street sign", "Grand Piano", "box of oatmeal-raisin cookies")
     K = np.array([[320.0, 0, 159.5], [0, 320.0, 119.5], [0, 0, 1.0]])
@@ -92,28 +92,28 @@ def test_another_name_is_described_by_its_head_noun_and_the_colour_that_it_shows
         ("object closest to the camera", 2),
     ],
 )
-def test_words_find_things_in_a_drawing_without_depth(phrase: str, k: int) -> None:
+def test_words_find_objects_in_a_drawing_without_depth(phrase: str, k: int) -> None:
     frame = drawing()
     assert id_at(frame, SimPerception((), EXACT).points(frame, phrase)[0]) == k
 
 
-def test_a_whole_name_means_its_thing_even_where_its_words_could_mean_others() -> None:
+def test_a_whole_name_means_its_object_even_where_its_words_could_mean_others() -> None:
     frame = replace(drawing(), labels=("box on the left", "the left", "box"))
     perception = SimPerception((), EXACT)
     assert [id_at(frame, point) for point in perception.points(frame, "Box on the left")] == [0]
     assert [id_at(frame, point) for point in perception.points(frame, "the box")] == [2]
 
 
-def test_all_things_of_one_name_are_found() -> None:
+def test_all_objects_of_one_name_are_found() -> None:
     frame = replace(drawing(), labels=("cone", "cone", "cone"))
     assert sorted(id_at(frame, point) for point in SimPerception((), EXACT).points(frame, "cone")) == [0, 1, 2]
 
 
-def test_things_with_depth_but_without_a_table_are_seen_too() -> None:
+def test_objects_with_depth_but_without_a_table_are_seen_too() -> None:
     assert set(by_name(drawing(depth=3.0))) == {"street sign", "Grand Piano", "box of oatmeal-raisin cookies"}
 
 
-def test_a_picture_without_depth_and_without_labels_stays_an_error() -> None:
+def test_an_image_without_depth_and_without_labels_stays_an_error() -> None:
     with pytest.raises(ToolError) as error:
         SimPerception(["red box", "honey", "tea box"]).views(replace(drawing(), labels=None))
     assert error.value.code is ErrorCode.NO_DEPTH

@@ -1,4 +1,4 @@
-"""The mock robot: recorded pictures, motions that always succeed and say that they are simulated."""
+"""The mock robot: recorded images, motions that always succeed and say that they are simulated."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_motion_with_wrong_arguments_does_not_succeed(name: str, arguments: di
     assert sentence in error.message
 
 
-def test_pictures_and_depth_are_the_recorded_ones() -> None:
+def test_images_and_depth_are_the_recorded_ones() -> None:
     record, session = call("mock_robot.capture_image")
     assert record.result.text.startswith("Captured 640x480 image from the robot camera.")
     assert record.result.text.endswith("(backend: mock)")

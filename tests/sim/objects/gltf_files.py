@@ -125,9 +125,9 @@ def compressed(extension: str, required: bool = True) -> bytes:
     return glb(made)
 
 
-def textured(picture: bytes, material: str, image: dict[str, Any] | None = None) -> bytes:
+def textured(shown: bytes, material: str, image: dict[str, Any] | None = None) -> bytes:
     """The box with a texture over all of it, in one of the two forms of materials."""
-    made, body = with_views(document(), BODY, np.tile(np.array([0.5, 0.5], "<f4"), 8).tobytes(), picture)
+    made, body = with_views(document(), BODY, np.tile(np.array([0.5, 0.5], "<f4"), 8).tobytes(), shown)
     made["accessors"].append({"bufferView": 2, "componentType": 5126, "count": 8, "type": "VEC2"})
     made["meshes"][0]["primitives"][0]["attributes"]["TEXCOORD_0"] = 2
     made["images"], made["textures"] = [image or {"bufferView": 3, "mimeType": "image/png"}], [{"source": 0}]

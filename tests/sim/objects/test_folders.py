@@ -39,8 +39,8 @@ def used(folder: Path) -> dict[str, MeshAsset]:
 
 
 def only(folder: Path) -> MeshAsset:
-    (thing,) = used(folder).values()
-    return thing
+    (item,) = used(folder).values()
+    return item
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def cup() -> Any:
 # ---- Names ----
 
 
-def test_published_sets_have_the_names_of_their_things(folder: Path) -> None:
+def test_published_sets_have_the_names_of_their_objects(folder: Path) -> None:
     for path in (
         "003_cracker_box/google_16k/textured.obj",
         "003_cracker_box/google_16k/nontextured.stl",
@@ -88,19 +88,19 @@ def test_published_sets_have_the_names_of_their_things(folder: Path) -> None:
     (folder / "urdfs/000/000.urdf").write_text("<robot/>", encoding="utf-8")
     (folder / "readme.txt").write_text("no mesh", encoding="utf-8")
     use_objects(str(folder))
-    (things,) = folder_sets().values()
+    (objects,) = folder_sets().values()
     assert list(folder_sets()) == ["my-things"]
-    assert set(things) == {
+    assert set(objects) == {
         *("003-cracker-box", "threshold-mug-9", "a0", "b12", "coffee-mug", "two-kitchen-mug", "two-office-mug"),
         *("both", "000", "soup"),
     }
-    found = things._found  # type: ignore[attr-defined]
+    found = objects._found  # type: ignore[attr-defined]
     assert found["003-cracker-box"].path == folder / "003_cracker_box/google_16k/textured.obj"
     assert found["both"].path.suffix == ".glb"
     assert draw_names("my-things", 1, 10) == draw_names("my-things", 1, 10)
 
 
-def test_naming_the_things_of_a_folder_reads_no_mesh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_naming_the_objects_of_a_folder_reads_no_mesh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for k in range(30):
         (folder / f"thing_{k}.stl").write_bytes(b"no mesh at all")
     monkeypatch.setattr(folders, "read_mesh", lambda *_: pytest.fail("a mesh was read"))
@@ -174,14 +174,14 @@ def test_a_cup_is_hollow_in_the_physics_and_is_taken_apart_once(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(cup(), folder / "cup.ply")
-    thing = only(folder)
-    assert 4 < len(thing.parts) <= solids.MOST_PARTS
-    assert thing.cavity is not None
-    assert thing.cavity.half_extents_m[0] == pytest.approx(0.027, abs=0.004)
-    assert thing.cavity.rim_z - thing.cavity.floor_z == pytest.approx(0.09, abs=0.006)
-    assert thing.container
+    item = only(folder)
+    assert 4 < len(item.parts) <= solids.MOST_PARTS
+    assert item.cavity is not None
+    assert item.cavity.half_extents_m[0] == pytest.approx(0.027, abs=0.004)
+    assert item.cavity.rim_z - item.cavity.floor_z == pytest.approx(0.09, abs=0.006)
+    assert item.container
     spec = mujoco.MjSpec()
-    thing.add_geoms(spec, spec.worldbody.add_body(name="cup", pos=[0, 0, thing.size_m[2] / 2]), "cup", 1.0, 1.0)
+    item.add_geoms(spec, spec.worldbody.add_body(name="cup", pos=[0, 0, item.size_m[2] / 2]), "cup", 1.0, 1.0)
     ball = spec.worldbody.add_body(name="ball", pos=[0, 0, 0.12])
     ball.add_freejoint()
     ball.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.01, 0, 0])
@@ -195,11 +195,11 @@ def test_a_cup_is_hollow_in_the_physics_and_is_taken_apart_once(
 
     def decomposed(*given: Any) -> tuple[NDArray[np.float64], ...]:
         taken_apart.append(given)
-        return thing.parts
+        return item.parts
 
     monkeypatch.setattr(solids, "_decomposed", decomposed)
     folders._sets.cache_clear()
-    assert all(np.array_equal(a, b) for a, b in zip(thing.parts, only(folder).parts, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(item.parts, only(folder).parts, strict=True))
     assert not taken_apart
     for k, damaged in enumerate((b"", whole[:100], b"x" * len(whole), whole[:-1] + bytes([whole[-1] ^ 1])), start=1):
         kept.write_bytes(damaged)
@@ -219,9 +219,9 @@ def test_processes_that_take_a_mesh_apart_at_once_get_the_same(folder: Path, cac
 
 
 def parts_of(name: str) -> list[bytes]:
-    thing = find_asset(name)
-    assert isinstance(thing, MeshAsset)
-    return [part.tobytes() for part in thing.parts]
+    item = find_asset(name)
+    assert isinstance(item, MeshAsset)
+    return [part.tobytes() for part in item.parts]
 
 
 def test_a_textured_mesh_is_seen_in_few_colours(folder: Path) -> None:
@@ -277,11 +277,11 @@ def test_glb_stands_as_its_format_says_and_up_says_otherwise(folder: Path) -> No
     put(BOX, folder / "b.obj")
     put(BOX, folder / "c.obj")
     (folder / "objects.yaml").write_text("objects: {c: {up: -x, scale: 0.5, kind: slab}}", "utf-8")
-    things = used(folder)
-    assert things["a"].size_m == pytest.approx((0.04, 0.10, 0.06))
-    assert things["b"].size_m == pytest.approx((0.04, 0.06, 0.10))
-    assert things["c"].size_m == pytest.approx((0.05, 0.03, 0.02))
-    assert things["c"].kind == "slab"
+    objects = used(folder)
+    assert objects["a"].size_m == pytest.approx((0.04, 0.10, 0.06))
+    assert objects["b"].size_m == pytest.approx((0.04, 0.06, 0.10))
+    assert objects["c"].size_m == pytest.approx((0.05, 0.03, 0.02))
+    assert objects["c"].kind == "slab"
 
 
 def test_a_folder_may_stand_for_the_meshes_of_a_package(
@@ -297,7 +297,7 @@ def test_a_folder_may_stand_for_the_meshes_of_a_package(
     put(BOX, folder / "own.stl")
     rows = "objects: {best brick: {package: some_assets, mesh: things/brick.stl, mass: 0.1}}"
     (folder / "objects.yaml").write_text(rows, "utf-8")
-    assert {key: thing.mass_kg for key, thing in used(folder).items()} == {
+    assert {key: item.mass_kg for key, item in used(folder).items()} == {
         "best-brick": 0.1,
         "own": pytest.approx(0.096),
     }
@@ -344,11 +344,11 @@ def test_a_fine_mesh_is_drawn_coarser_and_solid_still(folder: Path) -> None:
     ball = trimesh.creation.icosphere(6, 0.03)
     assert len(ball.faces) > 80_000
     put(ball, folder / "ball.stl")
-    thing = only(folder)
-    assert sum(len(skin.mesh.faces) for skin in thing.skins) <= 30_000
-    assert max(len(part) for part in thing.parts) <= 200
-    assert not thing.upright
-    assert thing.size_m == pytest.approx((0.06,) * 3, abs=1e-3)
+    item = only(folder)
+    assert sum(len(skin.mesh.faces) for skin in item.skins) <= 30_000
+    assert max(len(part) for part in item.parts) <= 200
+    assert not item.upright
+    assert item.size_m == pytest.approx((0.06,) * 3, abs=1e-3)
 
 
 # ---- Refused ----
@@ -461,7 +461,7 @@ def test_a_pipe_is_not_waited_for(folder: Path) -> None:
         ("objects: {brick: {synonyms: [1]}}", "objects.brick.synonyms[0] must be a text of 1 to 60 characters, not 1"),
     ],
 )
-def test_mistakes_in_what_is_said_of_things_are_one_sentence(text: str, said: str, folder: Path) -> None:
+def test_mistakes_in_what_is_said_of_objects_are_one_sentence(text: str, said: str, folder: Path) -> None:
     put(BOX, folder / "brick.stl")
     put(BOX, folder.parent / "outside.stl")
     (folder / "objects.yaml").write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Things that are drawn from a seed: what every one of them is, and that a name means one thing."""
+"""Objects that are drawn from a seed: what every one of them is, and that a name means one object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull
 
 from toolhand.sim.objects.asset import ABOVE_PADS
 from toolhand.sim.objects.generated.families import FAMILIES
-from toolhand.sim.objects.generated.things import FRICTION, GENERATED, MASS_KG
+from toolhand.sim.objects.generated.objects import FRICTION, GENERATED, MASS_KG
 from toolhand.sim.objects.mesh_asset import MeshAsset
 from toolhand.sim.objects.meshes import convex_mesh, joined, mass_properties
 from toolhand.sim.objects.sets import draw_names, find_asset
@@ -27,7 +27,7 @@ SEEDS = range(12)
 EVERY = [f"{family}-{seed}" for family in FAMILIES for seed in SEEDS]
 
 
-def thing(name: str) -> MeshAsset:
+def make_object(name: str) -> MeshAsset:
     made = GENERATED[name]
     assert isinstance(made, MeshAsset)
     return made
@@ -38,9 +38,9 @@ def add(spec: mujoco.MjSpec, name: str, at: tuple[float, float, float], index: i
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_thing_of_a_family_is_whole(family: str) -> None:
+def test_an_object_of_a_family_is_whole(family: str) -> None:
     for seed in SEEDS:
-        made = thing(f"{family}-{seed}")
+        made = make_object(f"{family}-{seed}")
         assert made.kind == made.name == family
         assert re.fullmatch(r"[A-Za-z0-9-]+", f"{family}-{seed}")
         assert 1 <= len(made.parts) <= 25
@@ -56,9 +56,9 @@ def test_a_thing_of_a_family_is_whole(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_seen_of_a_thing_is_what_touches(family: str) -> None:
+def test_what_is_seen_of_an_object_is_what_touches(family: str) -> None:
     for seed in SEEDS:
-        made = thing(f"{family}-{seed}")
+        made = make_object(f"{family}-{seed}")
         seen = joined([skin.mesh for skin in made.skins])
         assert np.ptp(seen.vertices, axis=0) == pytest.approx(made.size_m, abs=1e-6)
         # Closed, with its faces outwards: its volume is that of the solids, whatever colours it was cut into.
@@ -78,15 +78,15 @@ def narrowest_of_parts(made: MeshAsset) -> float:
 def test_a_hand_can_hold_some_part_of_everything() -> None:
     widest = load_robot().gripper.max_width
     for name in EVERY:
-        made = thing(name)
+        made = make_object(name)
         assert narrowest_of_parts(made) < widest - 0.003, name
         assert max(made.size_m) < 0.19, name
 
 
-def test_hollow_things_are_really_hollow() -> None:
+def test_hollow_objects_are_really_hollow() -> None:
     for family in ("cup", "mug", "bowl", "plate", "tray"):
         for seed in SEEDS:
-            made = thing(f"{family}-{seed}")
+            made = make_object(f"{family}-{seed}")
             assert made.container
             inside = made.cavity
             assert inside is not None
@@ -98,14 +98,14 @@ def test_hollow_things_are_really_hollow() -> None:
 
 @pytest.fixture(scope="module")
 def settled() -> tuple[mujoco.MjModel, NDArray[np.float64], NDArray[np.float64], float]:
-    """Things on a plate for a second: the model, how far each moved [m], how much each tilted [rad], their speed."""
+    """Objects on a plate for a second: the model, how far each moved [m], how much each tilted [rad], their speed."""
     spec = mujoco.MjSpec()
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 1000  # as the robots' simulations have it
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[5, 5, 0.02], pos=[0, 0, -0.02])
     names = [f"{family}-{seed}" for family in FAMILIES for seed in range(4)]
     for index, name in enumerate(names):
-        add(spec, name, (0.3 * (index % 10), 0.3 * (index // 10), thing(name).size_m[2] / 2 + 2e-4), index)
+        add(spec, name, (0.3 * (index % 10), 0.3 * (index // 10), make_object(name).size_m[2] / 2 + 2e-4), index)
     model = spec.compile()
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -123,7 +123,7 @@ def test_everything_rests_where_it_is_put(
     model, moved, tilt, speed = settled
     assert speed < 0.1  # m/s or rad/s: a few pebbles still rock
     for body in range(1, model.nbody):
-        made = thing(f"{list(FAMILIES)[(body - 1) // 4]}-{(body - 1) % 4}")
+        made = make_object(f"{list(FAMILIES)[(body - 1) // 4]}-{(body - 1) % 4}")
         assert model.body_mass[body] == pytest.approx(made.mass_kg)
         assert moved[body - 1] < 0.012, made.name
         if made.upright:
@@ -144,7 +144,7 @@ def test_skins_are_seen_and_solids_touch(
 
 
 def test_grip_and_weight_change_friction_and_mass_alone() -> None:
-    made, spec = thing("mug-2"), mujoco.MjSpec()
+    made, spec = make_object("mug-2"), mujoco.MjSpec()
     made.add_geoms(spec, spec.worldbody.add_body(name="as_it_is"), "a", 1.0, 1.0)
     made.add_geoms(spec, spec.worldbody.add_body(name="changed"), "b", 0.5, 2.0)
     model = spec.compile()
@@ -155,9 +155,9 @@ def test_grip_and_weight_change_friction_and_mass_alone() -> None:
     assert model.geom_friction[half : half + solid, 0] == pytest.approx(0.5 * model.geom_friction[:solid, 0])
 
 
-def test_a_name_gives_the_same_thing_in_every_process() -> None:
+def test_a_name_gives_the_same_object_in_every_process() -> None:
     code = (
-        "import hashlib; from toolhand.sim.objects.generated.things import GENERATED\n"
+        "import hashlib; from toolhand.sim.objects.generated.objects import GENERATED\n"
         "total = hashlib.sha256()\n"
         "for name in ('17', 'bowl-17', '17-3', 'mug-4-2'):\n"
         "    made = GENERATED[name]\n"
@@ -171,26 +171,26 @@ def test_a_name_gives_the_same_thing_in_every_process() -> None:
 
 
 def test_the_family_of_a_bare_number_is_drawn_and_can_be_named() -> None:
-    made = [thing(str(seed)) for seed in range(60)]
+    made = [make_object(str(seed)) for seed in range(60)]
     assert len({one.name for one in made}) > 15
     for seed, one in enumerate(made):
-        assert thing(f"{one.name}-{seed}").size_m == one.size_m
-    assert thing("17-1").size_m != thing("17").size_m
+        assert make_object(f"{one.name}-{seed}").size_m == one.size_m
+    assert make_object("17-1").size_m != make_object("17").size_m
 
 
-def test_some_seeds_give_all_their_things_one_hue() -> None:
+def test_some_seeds_give_all_their_objects_one_hue() -> None:
     import colorsys
 
     def hues(seed: int) -> set[float]:
-        skins = [skin for name in GENERATED.drawn(seed, 6) for skin in thing(name).skins]
+        skins = [skin for name in GENERATED.drawn(seed, 6) for skin in make_object(name).skins]
         return {round(colorsys.rgb_to_hsv(*skin.rgb)[0], 3) for skin in skins if np.ptp(skin.rgb) > 1e-6}
 
     alike = [len(hues(seed)) == 1 for seed in range(40)]
     assert 4 < sum(alike) < 22
 
 
-def test_the_same_colour_is_not_everywhere_on_most_things() -> None:
-    several = [len(thing(str(seed)).skins) > 1 for seed in range(80)]
+def test_the_same_colour_is_not_everywhere_on_most_objects() -> None:
+    several = [len(make_object(str(seed)).skins) > 1 for seed in range(80)]
     assert 0.6 < np.mean(several) < 0.95
 
 
@@ -202,7 +202,7 @@ def test_what_is_no_seed_is_refused_with_names_that_are(name: str) -> None:
         find_asset(f"generated/{name}")
 
 
-def test_a_scene_of_generated_things_is_saved_by_their_names() -> None:
+def test_a_scene_of_generated_objects_is_saved_by_their_names() -> None:
     names = draw_names("generated", 5, 3)
     assert names == ("generated/5", "generated/5-1", "generated/5-2")
     objects = []

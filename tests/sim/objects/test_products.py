@@ -99,9 +99,9 @@ def test_a_body_that_nothing_has_is_refused_in_one_sentence(change: dict[str, An
 
 def test_parts_beyond_the_stated_size_are_refused_instead_of_cut() -> None:
     part = ShapePart(BOX, (0.05, 0.02, 0.02), (0.02, 0.0, 0.0), (90, 90, 90))
-    thing = PrimitiveAsset(name="bar", kind="tool", colour="grey", size_m=(0.1, 0.04, 0.04), mass_kg=0.1, parts=(part,))
+    item = PrimitiveAsset(name="bar", kind="tool", colour="grey", size_m=(0.1, 0.04, 0.04), mass_kg=0.1, parts=(part,))
     with pytest.raises(ToolError, match="solid parts of 'bar' reach out of the box of its size_m"):
-        _ = thing.hull_points
+        _ = item.hull_points
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_built_item_fills_its_stated_size(item: ObjectAsset) -> None:
     assert (points.max(axis=0) + points.min(axis=0)) / 2 == pytest.approx(np.zeros(3), abs=5e-4)
 
 
-def test_only_transparent_things_can_be_seen_through() -> None:
+def test_only_transparent_objects_can_be_seen_through() -> None:
     for item in ITEMS:
         clear = "transparent" in item.attributes
         assert isinstance(item, PrimitiveAsset)

@@ -75,7 +75,7 @@ def msh(mesh: Any) -> bytes:
     return struct.pack("<4i", len(points), 0, 0, len(faces)) + points.tobytes() + faces.tobytes()
 
 
-def things(folder: Path) -> FolderSet:
+def make_objects(folder: Path) -> FolderSet:
     folders._sets.cache_clear()
     use_objects(str(folder))
     (found,) = folder_sets().values()
@@ -107,7 +107,7 @@ def test_an_mjcf_says_scale_and_pose_of_its_meshes_and_which_of_them_touch(tmp_p
     (tmp_path / "can.xml").write_text(ROBOSUITE, "utf-8")
     put(BOX, tmp_path / "meshes" / "loose.obj")
     (tmp_path / "arena.xml").write_text("<mujoco><option/></mujoco>", "utf-8")
-    found = things(tmp_path)
+    found = make_objects(tmp_path)
     assert set(found) == {"soup", "can", "loose"}
     soup = asset(found, "soup")
     assert soup.size_m == pytest.approx((0.066, 0.066, 0.1), abs=1e-4)
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_an_mjcf_is_one_sentence(change: tuple[str, str], sai
     (folder / "visual" / "soup_vis.msh").write_bytes(msh(BOX.copy().apply_scale(100)))
     (folder / "soup.xml").write_text(LIBERO.replace(*change, 1), "utf-8")
     with pytest.raises(ToolError) as caught:
-        things(folder)["soup"]
+        make_objects(folder)["soup"]
     assert said in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -165,7 +165,7 @@ def test_collision_meshes_that_lie_beside_are_what_touches(names: tuple[str, lis
     for name in touched:
         put(trimesh.creation.cylinder(0.03, 0.06), tmp_path / name)
     put(BOX, tmp_path / "another" / "brick.obj")
-    found = things(tmp_path)
+    found = make_objects(tmp_path)
     assert set(found) == {"cup", "brick"}
     read = found.read("cup")
     assert (len(read.asset.parts), read.asset.cavity) == (len(touched), None)
@@ -175,16 +175,16 @@ def test_collision_meshes_that_lie_beside_are_what_touches(names: tuple[str, lis
 def test_collision_meshes_of_something_else_are_not_used_and_that_is_said(tmp_path: Path) -> None:
     put(BOX, tmp_path / "brick.obj")
     put(BOX.copy().apply_scale(2), tmp_path / "brick_col.obj")
-    read = things(tmp_path).read("brick")
+    read = make_objects(tmp_path).read("brick")
     assert read.asset.size_m == pytest.approx((0.04, 0.06, 0.10))
     assert "what they enclose is not where the thing is" in read.remarks[0]
 
 
-def test_names_keep_the_letters_of_their_script_and_never_come_to_mean_another_thing(tmp_path: Path) -> None:
+def test_names_keep_the_letters_of_their_script_and_never_come_to_mean_another_object(tmp_path: Path) -> None:
     stems = ["Größe (v2)", "кружка", "茶碗", "हिन्दी", "Gro\u0308ße", "a b", "a-b", "___", "!!"]
     for stem in stems:
         put(BOX, tmp_path / f"{stem}.stl")
-    first = {name: things(tmp_path).file(name) for name in things(tmp_path)}
+    first = {name: make_objects(tmp_path).file(name) for name in make_objects(tmp_path)}
     assert {"größe-v2", "кружка", "茶碗", "हिन्दी", "größe"} <= set(first)
     assert len(first) == len(stems)
     assert sorted(name for name in first if name.startswith("thing-")) == sorted(
@@ -193,31 +193,31 @@ def test_names_keep_the_letters_of_their_script_and_never_come_to_mean_another_t
     put(BOX, tmp_path / "_-_.stl")
     put(BOX, tmp_path / "0.stl")
     (tmp_path / "a b.stl").unlink()
-    second = {name: things(tmp_path).file(name) for name in things(tmp_path)}
+    second = {name: make_objects(tmp_path).file(name) for name in make_objects(tmp_path)}
     assert all(file == first[name] for name, file in second.items() if name in first)
     assert plain_name("Größe (v2)") == plain_name("Gro\u0308ße (v2)") == "größe-v2"
     named = tmp_path / "Größe (v2)"
     named.mkdir()
     shutil.move(tmp_path / "кружка.stl", named / "кружка.stl")
-    assert things(named)["кружка"].name == "кружка"
+    assert make_objects(named)["кружка"].name == "кружка"
     assert list(folder_sets()) == ["größe-v2"]
 
 
-def test_a_mesh_that_objects_yaml_names_is_no_second_thing(tmp_path: Path) -> None:
+def test_a_mesh_that_objects_yaml_names_is_no_second_object(tmp_path: Path) -> None:
     put(BOX, tmp_path / "scans" / "tex_0815.obj")
     put(BOX, tmp_path / "brick.obj")
     (tmp_path / "objects.yaml").write_text(
         "objects: {milk-carton: {mesh: scans/tex_0815.obj}, half: {mesh: brick.obj, scale: 0.5}, brick: {mass: 0.3}}",
         "utf-8",
     )
-    assert set(things(tmp_path)) == {"milk-carton", "half", "brick"}
+    assert set(make_objects(tmp_path)) == {"milk-carton", "half", "brick"}
 
 
 def test_what_a_scene_leaves_out_of_a_folder_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     put(BOX, tmp_path / "brick.stl")
     put(trimesh.util.concatenate([side(*each) for each in SIDES]), tmp_path / "tub.stl")
     (tmp_path / "house.obj").write_bytes(b"v 0 0 0\nv 9 0 0\nv 0 9 0\nv 0 0 9\nf 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n")
-    found = things(tmp_path)
+    found = make_objects(tmp_path)
     name = plain_name(tmp_path.name)
     folders.say_once.cache_clear()
     assert found["tub"].container

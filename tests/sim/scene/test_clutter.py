@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from toolhand.sim.camera.ray import jittered, scene_camera
-from toolhand.sim.scene.clutter import CLUTTER, THINGS, Clutter, clutter_scene
+from toolhand.sim.scene.clutter import CLUTTER, OBJECTS, Clutter, clutter_scene
 from toolhand.sim.scene.files import named_scene, parse_scene, scene_yaml
 from toolhand.sim.scene.scenes import Scene, footprint, gap
 from toolhand.sim.world import World
@@ -71,55 +71,55 @@ def test_other_seeds_and_sets_give_other_scenes() -> None:
 
 def test_sets_are_taken_in_turn(scenes: dict[Clutter, Scene]) -> None:
     items = [placed.item for placed in scenes["packed"].objects]
-    assert ["/" in item for item in items] == [False, True] * (THINGS["packed"] // 2)
+    assert ["/" in item for item in items] == [False, True] * (OBJECTS["packed"] // 2)
 
 
-def test_a_scene_takes_the_things_that_an_endless_set_draws_for_its_seed() -> None:
+def test_a_scene_takes_the_objects_that_an_endless_set_draws_for_its_seed() -> None:
     scene = clutter_scene("packed", 7, ("generated",), 3)
     assert [placed.item for placed in scene.objects] == ["generated/7", "generated/7-1", "generated/7-2"]
 
 
 @pytest.mark.parametrize("kind", ["packed", "lying"])
-def test_things_stand_two_to_six_centimetres_apart(kind: Clutter) -> None:
+def test_objects_stand_two_to_six_centimetres_apart(kind: Clutter) -> None:
     for seed in range(3):
         scene = clutter_scene(kind, seed, SETS)
         outlines = [footprint(placed) for placed in scene.objects]
         for k, outline in enumerate(outlines):
             nearest = min(gap(outline, other) for j, other in enumerate(outlines) if j != k)
             assert nearest > 0.018
-            # Where a thing was left out, the next one to it is further away.
-            assert nearest < 0.062 or len(scene.objects) < THINGS[kind]
+            # Where an object was left out, the next one to it is further away.
+            assert nearest < 0.062 or len(scene.objects) < OBJECTS[kind]
 
 
-def test_lying_things_lie(scenes: dict[Clutter, Scene]) -> None:
+def test_lying_objects_lie(scenes: dict[Clutter, Scene]) -> None:
     toppled = [placed for placed in scenes["lying"].objects if abs(placed.rotation[2, 2]) < 0.8]
     assert len(toppled) >= len(scenes["lying"].objects) / 2
 
 
 @pytest.mark.parametrize("kind", ["pile", "bin", "stacked"])
-def test_things_of_a_heap_lie_against_and_on_each_other(kind: Clutter, scenes: dict[Clutter, Scene]) -> None:
+def test_objects_of_a_heap_lie_against_and_on_each_other(kind: Clutter, scenes: dict[Clutter, Scene]) -> None:
     states = World(scenes[kind]).snapshot().objects
     against = [name for name, state in states.items() if state.touching & set(states)]
     assert len(against) >= len(states) / 2
     assert any("table" not in state.touching for state in states.values())
 
 
-def test_things_of_a_bin_are_in_it(scenes: dict[Clutter, Scene]) -> None:
-    tote, *things = scenes["bin"].objects
+def test_objects_of_a_bin_are_in_it(scenes: dict[Clutter, Scene]) -> None:
+    tote, *objects = scenes["bin"].objects
     assert tote.item == "fixtures/bin"
-    for placed in things:
+    for placed in objects:
         inside = np.abs(np.subtract(placed.position_m, tote.position_m)[:2])
         assert (inside < np.asarray(tote.asset.size_m[:2]) / 2).all()
 
 
-def test_things_of_a_shelf_stand_on_its_boards(scenes: dict[Clutter, Scene]) -> None:
-    shelf, *things = scenes["shelf"].objects
+def test_objects_of_a_shelf_stand_on_its_boards(scenes: dict[Clutter, Scene]) -> None:
+    shelf, *objects = scenes["shelf"].objects
     assert shelf.item == "fixtures/shelf"
     touching = World(scenes["shelf"]).snapshot().objects
-    assert all("shelf_1" in touching[placed.id].touching for placed in things)
+    assert all("shelf_1" in touching[placed.id].touching for placed in objects)
 
 
-def test_more_things_than_a_generated_scene_has_can_be_asked_for() -> None:
+def test_more_objects_than_a_generated_scene_has_can_be_asked_for() -> None:
     scene = clutter_scene("pile", 1, SETS, 14)
     assert len(scene.objects) == 14
     assert len({placed.id for placed in scene.objects}) == 14
@@ -160,12 +160,12 @@ def test_a_wrong_name_of_clutter_is_one_sentence(name: str, said: str) -> None:
     assert said in caught.value.message
 
 
-def test_a_thing_that_trembles_on_a_rounded_face_stays() -> None:
+def test_an_object_that_trembles_on_a_rounded_face_stays() -> None:
     (block,) = clutter_scene("single", 5015).objects
     world = World(clutter_scene("single", 5015))
     world.step(round(1.0 / world.timestep))
     assert np.linalg.norm(world.snapshot().objects[block.id].position_m - np.asarray(block.position_m)) < 1e-3
 
 
-def test_a_bin_holds_all_things_that_fit() -> None:
+def test_a_bin_holds_all_objects_that_fit() -> None:
     assert clutter_scene("bin", 6001).name == "bin 6001 of generated"  # it adds how many where some were left out

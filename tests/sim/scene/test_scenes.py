@@ -178,7 +178,7 @@ def test_the_scene_document_is_plain_json_and_complete() -> None:
     )
 
 
-def test_things_may_stand_in_a_bin_or_on_each_other(tmp_path: Path) -> None:
+def test_objects_may_stand_in_a_bin_or_on_each_other(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(
         "objects:\n- {name: black bin, position: [0.5, 0.0]}\n- {name: lemon, position: [0.5, 0.0, 0.031]}\n"
@@ -311,14 +311,14 @@ def test_a_name_too_long_for_a_file_is_no_scene() -> None:
         named_scene("x" * 5000)
 
 
-def test_every_name_of_a_thing_makes_an_id_that_is_allowed() -> None:
+def test_every_name_of_an_object_makes_an_id_that_is_allowed() -> None:
     names = ["folder/" + "long-" * 30, "folder/" + "long-" * 30, "folder/é 100%", "folder/é-100%", "red box"]
     ids = object_ids(names)
     assert len(set(ids)) == len(names)
     assert all(valid_object_id(name) for name in ids)
 
 
-def test_a_thing_lies_at_any_rotation_and_a_file_gives_it_back_to_the_last_bit() -> None:
+def test_an_object_lies_at_any_rotation_and_a_file_gives_it_back_to_the_last_bit() -> None:
     text = (
         "objects:\n- {name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0], yaw_deg: 30}\n"
         "- {name: rice box, position: [0.5, -0.2], quat_wxyz: [2, 0.5, -1, 0.3]}\n"
@@ -332,14 +332,14 @@ def test_a_thing_lies_at_any_rotation_and_a_file_gives_it_back_to_the_last_bit()
     assert footprint(cola).max(axis=0)[0] - footprint(cola).min(axis=0)[0] > 0.06
 
 
-def test_a_thing_in_the_physics_lies_as_its_scene_says() -> None:
+def test_an_object_in_the_physics_lies_as_its_scene_says() -> None:
     scene = parse_scene("objects: [{name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0], yaw_deg: 30}]")
     state = World(scene).snapshot().objects["cola_1"]
     R = matrix_from_quat_wxyz(state.quat_wxyz)
     assert np.abs(R - scene.objects[0].rotation).max() < 0.02
 
 
-def test_a_lying_thing_is_judged_lifted_when_its_own_height_rises_in_the_hand() -> None:
+def test_a_lying_object_is_judged_lifted_when_its_own_height_rises_in_the_hand() -> None:
     scene = parse_scene("objects: [{name: cola, position: [0.4, 0.1], rotvec_deg: [90, 0, 0]}]")
     before = Snapshot(0.0, {"cola_1": state_of(scene, 0.0, frozenset({"table"}))})
     for raised, touching, good in ((0.06, "gripper", True), (0.04, "gripper", False), (0.06, "table", False)):

@@ -1,4 +1,5 @@
-"""Tasks of several things, of gestures and of nothing: each says yes to what was asked for and no to its neighbours."""
+"""Tasks of several objects, of gestures and of nothing: each says yes to what was asked for and no to its
+neighbours."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def history(
     first: tuple[str, ...] = (),
     opening: float | None = None,
 ) -> History:
-    """What happened when things came to other states; `first` were up one after the other on the way."""
+    """What happened when objects came to other states; `first` were up one after the other on the way."""
     began = {name: state(name, *xy) for name, xy in AT.items()} | (before or {})
     ended = began | {each.id: each for each in changed}
     count = 20 * (len(first) + 1) if hand is None else len(hand)
@@ -87,7 +88,7 @@ def score(task: Task, what: History) -> Score:
 LEFT = ArrangedTask("", SCENE, (Placing(("cola_1",), InRegion("left side")),))
 
 
-def test_a_thing_in_its_place_counts_and_nothing_else_may_be_moved() -> None:
+def test_an_object_in_its_place_counts_and_nothing_else_may_be_moved() -> None:
     there = state("cola_1", 0.6, -0.2)
     assert score(LEFT, history(there)).success
     assert not score(LEFT, history()).success
@@ -145,13 +146,13 @@ def test_a_swap_needs_both_and_a_stack_its_order() -> None:
     assert not score(stack, history(state("cola_1", 0.30, 0.22))).success
 
 
-def test_sorted_things_are_nearer_to_their_own_kind() -> None:
+def test_sorted_objects_are_nearer_to_their_own_kind() -> None:
     task = SortedTask("", SCENE, (("milk_1", "milk_2"), ("cola_1", "red_box_1")))
     assert not score(task, history()).success
     assert score(task, history(state("milk_2", 0.48, 0.35), state("red_box_1", 0.40, 0.0))).success
 
 
-def test_nothing_moves_is_of_things_of_the_held_one_and_of_the_hand() -> None:
+def test_nothing_moves_is_of_objects_of_the_held_one_and_of_the_hand() -> None:
     away = np.vstack([np.tile(HOME, (5, 1)), np.tile(HOME + 0.03, (5, 1)), np.tile(HOME, (5, 1))])
     assert score(UntouchedTask("", SCENE), history()).success
     assert not score(UntouchedTask("", SCENE), history(hand=away)).success
@@ -192,7 +193,7 @@ def over(xy: tuple[float, float], height: float, seconds: float) -> np.ndarray:
         ((0.48, 0.25), 0.20, 0.5, False),
     ],
 )
-def test_pointing_is_above_the_thing_for_a_moment(
+def test_pointing_is_above_the_object_for_a_moment(
     xy: tuple[float, float], height: float, seconds: float, right: bool
 ) -> None:
     assert score(PointTask("", SCENE, ("cola_1",)), history(hand=over(xy, height, seconds))).success is right

@@ -38,7 +38,7 @@ SEEDS = range(3)
 
 
 def written(task: Task) -> bytes:
-    """All that a task holds, as bytes; a question's picture is decided by its scene or its truth."""
+    """All that a task holds, as bytes; a question's image is decided by its scene or its truth."""
     return pickle.dumps((task.text, task.scene, task.goal, getattr(task, "truth", None)))
 
 
@@ -109,7 +109,7 @@ def test_tasks_are_those_of_the_version_that_their_records_note() -> None:
     assert (TASKS_VERSION, told.hexdigest()[:16]) == (3, "7939054593bf3640")
 
 
-# -- tasks about things in clutter: words that mean one thing, of what is seen, whatever set it is of
+# -- tasks about objects in clutter: words that mean one object, of what is seen, whatever set it is of
 
 
 @cache
@@ -122,7 +122,7 @@ def tasks_of(scene: Scene, seed: int = 0, but: str = "") -> list[GeneratedTask]:
 
 
 @pytest.mark.parametrize("kind", ["single", "packed", "lying"])
-def test_each_thing_is_called_by_a_colour_that_nothing_else_has(kind: Clutter) -> None:
+def test_each_object_is_called_by_a_colour_that_nothing_else_has(kind: Clutter) -> None:
     for seed in range(4):
         scene = scene_of(kind, seed)
         for task in tasks_of(scene, seed):

@@ -1,4 +1,4 @@
-"""Places of one's own judgement: for each where a thing counts as there, and where it does not."""
+"""Places of one's own judgement: for each where an object counts as there, and where it does not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def state(name: str, *at: float, touching: str = "table") -> ObjectState:
 
 
 def fault(place: GoalPlace, *at: float, touching: str = "table", name: str = "cola_1") -> str | None:
-    """What is wrong with a thing at a point, that was where BEFORE says."""
+    """What is wrong with an object at a point, that was where BEFORE says."""
     before = {each: state(each, *xy) for each, xy in BEFORE.items()}
     change = Change(SCENE, before, before | {name: state(name, *at, touching=touching)}, T_BASE_CAMERA)
     return place.fault(name, change)

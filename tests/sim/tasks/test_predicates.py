@@ -158,7 +158,7 @@ def test_in_needs_the_centre_over_the_floor_the_bottom_below_the_rim_and_contact
     assert holds("in", ("black_bin_1",), moved, BIN) is expected
 
 
-def test_in_may_rest_on_another_thing_in_the_bin_but_not_on_one_outside() -> None:
+def test_in_may_rest_on_another_object_in_the_bin_but_not_on_one_outside() -> None:
     lemon = state("lemon_1", (0.5, 0.3), 0.031, "black_bin_1 cola_1")
     outside = state("lemon_1", (0.5, 0.1), 0.031, "black_bin_1 cola_1")
     moved = state("cola_1", (0.5, 0.3), 0.10, "lemon_1")
@@ -174,7 +174,7 @@ def test_in_follows_a_turned_bin() -> None:
     assert not holds("in", ("black_bin_1",), moved, turned)
 
 
-def test_only_containers_take_things_in() -> None:
+def test_only_containers_take_objects_in() -> None:
     for name in ("red_box_1", "blue_cup_1"):
         with pytest.raises(ToolError, match="no container") as caught:
             holds("in", (name,), state("cola_1", HERE), state(name, (0.5, 0.3)))
@@ -297,7 +297,7 @@ def test_a_pick_and_a_place_give_a_point_each() -> None:
     assert [score(False), score(True), score(True, bad), score(True, good)] == [0, 1, 1, 2]
 
 
-# ---- Things that do not stand upright at the start ----
+# ---- Objects that do not stand upright at the start ----
 
 
 def test_what_lay_at_the_start_may_be_turned_and_rolled_and_has_not_toppled() -> None:
@@ -321,7 +321,7 @@ def test_what_stood_askew_and_turns_about_the_vertical_has_not_toppled() -> None
     assert "toppled" not in " ".join(verdict.reasons)
 
 
-def test_a_long_thing_that_is_raised_at_one_end_is_not_up() -> None:
+def test_a_long_object_that_is_raised_at_one_end_is_not_up() -> None:
     before = snapshot(tilted(state("milk_1", HERE, z=0.03), 90))
     raised = state("milk_1", HERE, z=0.09, touching="gripper table")
     assert not judge_pick(before, over(2.0, raised), ("milk_1",))

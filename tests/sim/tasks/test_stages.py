@@ -69,8 +69,8 @@ def test_a_whole_pick_and_place_reaches_every_stage_one_after_the_other(config: 
     assert stage_reward(score.stages) == 1.0
 
 
-def test_what_is_logged_while_things_sleep_is_what_is_logged_with_everything_awake() -> None:
-    """Sleeping things have no contacts in the physics; the log has them, and so the stages have their times."""
+def test_what_is_logged_while_objects_sleep_is_what_is_logged_with_everything_awake() -> None:
+    """Sleeping objects have no contacts in the physics; the log has them, and so the stages have their times."""
     (awake, its), (asleep, others) = whole(AWAKE), whole(FAST)
     assert awake.contacts is not None
     assert len(list(itertools.groupby(awake.contacts))) >= 4, "stands, is touched, is up, stands again"
@@ -120,7 +120,7 @@ def nothing_said() -> Transcript:
     return Nothing()  # type: ignore[return-value]
 
 
-def test_a_thing_that_is_dropped_midway_was_carried_but_nowhere() -> None:
+def test_an_object_that_is_dropped_midway_was_carried_but_nowhere() -> None:
     station, judge = picked()
     station.arm.move_gripper(station.world.robot.gripper.max_opening)
     score = judged(judge, PLACE)
@@ -142,7 +142,7 @@ def test_what_is_still_in_the_hand_was_neither_let_go_nor_placed() -> None:
     assert reached(score.stages) == [*GRASP, "at_rest", "nothing_else_moved"]
 
 
-def test_the_wrong_thing_lifted_is_no_stage_of_the_target() -> None:
+def test_the_wrong_object_lifted_is_no_stage_of_the_target() -> None:
     _, judge = picked()
     other = "red_box_1"
     for task in (replace(PICK, target_ids=(other,)), replace(PLACE, target_ids=(other,))):
@@ -152,8 +152,8 @@ def test_the_wrong_thing_lifted_is_no_stage_of_the_target() -> None:
         assert stage_reward(score.stages) == 0.0
 
 
-def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
-    """The motion of a grasp once more, in a world where the thing stands aside."""
+def test_jaws_that_close_beside_the_object_were_at_it_and_no_more() -> None:
+    """The motion of a grasp once more, in a world where the object stands aside."""
     station, judge = picked()
     history = judge.history((2.0,))
     assert history.hand is not None
@@ -166,11 +166,11 @@ def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     knuckle = int(world.model.joint(world.robot.gripper.joint).qposadr[0])
 
     missed = Station(SCENE, FAST)
-    thing = missed.world.snapshot().objects[TARGET]
+    item = missed.world.snapshot().objects[TARGET]
     # Aside is across the direction in which the jaws close: away from the palm's middle, by its width.
     half = SCENE.find(TARGET).asset.size_m[0] / 2
     axis = _across(station, log[-1][1][arm])
-    missed.world.place_object(TARGET, thing.position_m + (half + 0.017) * axis, thing.quat_wxyz)
+    missed.world.place_object(TARGET, item.position_m + (half + 0.017) * axis, item.quat_wxyz)
     judge = Judge(missed)
     for (_, before), (_, after) in itertools.pairwise(log):
         for part in np.linspace(0, 1, 10, endpoint=False):
@@ -243,7 +243,7 @@ def test_held_is_what_the_jaws_alone_carry_for_long_enough(contacts: list[Contac
     assert [name for name in reached(stages) if name in GRASP] == expected
 
 
-def test_a_content_that_hangs_on_a_held_thing_does_not_bear_it() -> None:
+def test_a_content_that_hangs_on_a_held_object_does_not_bear_it() -> None:
     loaded: Contacts = IN_JAWS | {("cinnamon_1", "red_box_1")}
     assert pick_stages(made_up([0.0] * LONG, [loaded] * LONG), [TARGET])["held"]
 
@@ -261,7 +261,7 @@ def test_what_flies_up_without_the_jaws_is_not_lifted() -> None:
 
 
 @pytest.mark.parametrize(("gap_m", "near"), [(0.019, True), (0.021, False)])
-def test_the_hand_is_at_a_thing_within_two_centimetres_of_its_box(gap_m: float, near: bool) -> None:
+def test_the_hand_is_at_an_object_within_two_centimetres_of_its_box(gap_m: float, near: bool) -> None:
     above = SCENE.find(TARGET).asset.size_m[2] / 2 + gap_m
     stages = pick_stages(made_up([0.0], [ON_TABLE], hand_z=above), [TARGET])
     assert bool(stages["hand_at_target"]) is near

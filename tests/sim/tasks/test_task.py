@@ -36,7 +36,7 @@ class Said:
 
 
 def lifted_for(seconds: float, name: str = "apple") -> History:
-    """A history in which a thing was up for some time and then put down again."""
+    """A history in which an object was up for some time and then put down again."""
     station = Station(SCENE)
     history = Judge(station).history((THRESHOLDS.hold_s, THRESHOLDS.still_s))
     (found,) = [key for key in history.poses if key.startswith(name)]
@@ -108,10 +108,10 @@ def test_a_term_outside_of_nought_to_one_is_no_score(value: float) -> None:
 
 
 def test_nothing_done_scores_nothing_and_says_why() -> None:
-    thing = SCENE.objects[0].id
-    pick = Judge(Station(SCENE)).score(PickTask("Pick it up.", SCENE, (thing,)), Said())
+    item = SCENE.objects[0].id
+    pick = Judge(Station(SCENE)).score(PickTask("Pick it up.", SCENE, (item,)), Said())
     assert (pick.terms, pick.success, pick.points) == ({"picked": False}, False, 0)
-    place = Judge(Station(SCENE)).score(PlaceTask("Move it.", SCENE, (thing,), "anywhere"), Said())
+    place = Judge(Station(SCENE)).score(PlaceTask("Move it.", SCENE, (item,), "anywhere"), Said())
     assert (place.terms, place.reasons) == ({"picked": False, "placed": False}, ("lifted: nothing",))
 
 

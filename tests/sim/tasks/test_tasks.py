@@ -107,7 +107,7 @@ def test_far_and_near_follow_the_distance_to_the_camera(index: int) -> None:
 
 
 @pytest.mark.parametrize("index", [9, 10])
-def test_left_and_right_follow_the_camera_s_picture(index: int) -> None:
+def test_left_and_right_follow_the_camera_s_image(index: int) -> None:
     for seed in SEEDS:
         task = paper(index, seed)
         both = sorted(same_item(task), key=lambda placed: placed.position_m[1])

@@ -126,7 +126,7 @@ def test_two_short_lifts_are_not_one_long_one() -> None:
     assert not replace(once, poses={"cola_1": poses}, times=LOG_PERIOD_S * np.arange(len(poses))).lifted
 
 
-def test_a_thing_that_is_dropped_or_swapped_during_the_hold_is_no_pick() -> None:
+def test_an_object_that_is_dropped_or_swapped_during_the_hold_is_no_pick() -> None:
     cola, milk = state("cola_1", 0.48, 0.0, 0.06, "gripper"), state("milk_1", 0.48, 0.3, 0.06, "gripper")
     held, other = over(2.0, cola), over(2.0, milk)
     both = ["cola_1", "milk_1"]
@@ -173,7 +173,7 @@ PLACED = state("cola_1", 0.48, -0.18)
         ("table gripper arm", False),
     ],
 )
-def test_a_thing_that_leans_on_the_gripper_or_on_the_arm_is_not_let_go(touching: str, released: bool) -> None:
+def test_an_object_that_leans_on_the_gripper_or_on_the_arm_is_not_let_go(touching: str, released: bool) -> None:
     verdict = place(replace(PLACED, touching=frozenset(touching.split())))
     assert verdict == (PlaceVerdict(True, ()) if released else PlaceVerdict(False, ("cola_1 is not released.",)))
 
@@ -211,7 +211,7 @@ def test_still_is_slower_than_two_centimetres_and_three_tenths_of_a_radian_a_sec
 
 
 @pytest.mark.parametrize(("seconds", "enough"), [(0.5, True), (0.495, True), (0.48, False)])
-def test_a_thing_lies_for_half_a_second(seconds: float, enough: bool) -> None:
+def test_an_object_lies_for_half_a_second(seconds: float, enough: bool) -> None:
     if enough:
         assert place(PLACED, seconds=seconds).ok
     else:

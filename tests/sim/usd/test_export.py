@@ -34,7 +34,7 @@ def test_validators_find_nothing_and_the_physics_is_read_back(robot: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ["pile", "shelf"])
-def test_things_with_meshes_in_clutter_are_read_back(kind: str) -> None:
+def test_objects_with_meshes_in_clutter_are_read_back(kind: str) -> None:
     record = check_scene(UsdJob(f"{kind}:31:generated:3", "gen3", postures=2))
     assert record.right, record
 

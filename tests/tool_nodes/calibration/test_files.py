@@ -157,7 +157,7 @@ def checked(frame: Frame, made: CameraCalibration) -> tuple[StartCheck, list[int
     return StartCheck([made], GEN3, {"scene": camera}, lambda: GEN3.park), looks
 
 
-def test_a_picture_that_agrees_lets_motions_run_and_is_taken_once(scene_frame: Frame) -> None:
+def test_an_image_that_agrees_lets_motions_run_and_is_taken_once(scene_frame: Frame) -> None:
     made = replace(MADE, T=scene_frame.T_base_camera)
     check, looks = checked(scene_frame, made)
     check.require()

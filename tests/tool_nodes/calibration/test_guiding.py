@@ -60,7 +60,7 @@ def test_every_motion_is_approved_and_the_first_that_is_refused_ends_it(station:
     assert caught.value.code is ErrorCode.NOT_APPROVED
     assert len(person.asked) == 2
     assert person.asked[0].what.startswith("Calibration, pose 1 of 3: the gripper goes to x=")
-    assert person.asked[0].picture is not None
+    assert person.asked[0].image is not None
     np.testing.assert_allclose(station.arm.state().q, person.asked[0].legs[0].q[-1], atol=0.01)
 
 

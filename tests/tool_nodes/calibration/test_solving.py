@@ -97,7 +97,7 @@ def test_intrinsics_of_another_camera_are_named(camera: CameraPlace) -> None:
     assert "another camera's: cx is" in complaint(rig, taken, K=K)
 
 
-def test_pictures_of_a_lens_that_was_not_rectified_are_named() -> None:
+def test_images_of_a_lens_that_was_not_rectified_are_named() -> None:
     rig, taken = measured("wrist", 0)
     K = rig.model.K
     bent = []
@@ -115,7 +115,7 @@ def test_a_pose_whose_joints_are_of_another_moment_is_named() -> None:
     assert "Pose 5 does not fit" in complaint(rig, replace(taken, joints=joints))
 
 
-def test_joints_that_belong_to_other_pictures_are_named() -> None:
+def test_joints_that_belong_to_other_images_are_named() -> None:
     rig, taken = measured("wrist", 0)
     assert "do not agree" in complaint(rig, replace(taken, joints=taken.joints[::-1].copy()))
 
@@ -126,7 +126,7 @@ def test_the_other_arrangement_is_named() -> None:
         solve(rig.robot, taken.joints, taken.seen, rig.said.board, rig.model.K, rig.model.size, on_hand=True)
 
 
-def test_the_pose_of_a_board_is_found_in_one_picture() -> None:
+def test_the_pose_of_a_board_is_found_in_one_image() -> None:
     rig, taken = measured("scene", 0)
     points = rig.said.board.corners
     T = board_pose(taken.seen[0], points, rig.model.K)
@@ -146,9 +146,9 @@ def test_derivatives_are_those_of_the_residuals(camera: CameraPlace) -> None:
 
     def residual(step: FloatArray) -> FloatArray:
         X, Z = turned(rig.X, step[:6]), turned(rig.Z, step[6:12])
-        return linearised.picture(2, X, Z, float(np.exp(step[12])), error + step[13:])[0]
+        return linearised.image(2, X, Z, float(np.exp(step[12])), error + step[13:])[0]
 
-    _, common, joints = linearised.picture(2, rig.X, rig.Z, 1.0, error)
+    _, common, joints = linearised.image(2, rig.X, rig.Z, 1.0, error)
     steps = 1e-6 * np.eye(13 + rig.robot.dof)
     numeric = np.column_stack([(residual(-step) - residual(step)) / 2e-6 for step in steps])
     np.testing.assert_allclose(np.hstack([common, joints]), numeric, atol=0.02, rtol=1e-4)

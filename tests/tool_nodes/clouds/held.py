@@ -1,4 +1,4 @@
-"""Clouds with known answers: whole surfaces, and a thing of a scene before and after a hand has moved it a little."""
+"""Clouds with known answers: whole surfaces, and an object of a scene before and after a hand has moved it a little."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 POINTS = 5000
-"""Points of a whole cloud [points]: those of a thing of 8 cm at 1 m."""
+"""Points of a whole cloud [points]: those of an object of 8 cm at 1 m."""
 
 SLIP_M, SLIP_RAD = 0.008, np.radians(6.0)
-"""Farthest that a thing is moved in the hand, along and about each axis [m, rad]: closing jaws pushed 14 things of
+"""Farthest that an object is moved in the hand, along and about each axis [m, rad]: closing jaws pushed 14 objects of
 random scenes by 0.5 to 7.3 mm and 0.1 to 5.1 degrees."""
 
 CARRIED_TO_M = np.array([0.40, 0.0, 0.25])
-"""Where the hand holds the thing up for its picture, base frame [m]: in the middle of the scene camera's view."""
+"""Where the hand holds the object up for its image, base frame [m]: in the middle of the scene camera's view."""
 
 REACH_M = 0.02
-"""How far a thing may lie from where the hand should have taken it [m]: jaws of 85 mm push a thing by less than half of
-the room that they leave it."""
+"""How far an object may lie from where the hand should have taken it [m]: jaws of 85 mm push an object by less than
+half of the room that they leave it."""
 
 LEAST_SHARE = 0.3
-"""Less of the thing than this was seen again: then its pose is not known better [-]. Fingers hide a third of most
-things, and a hand that turned shows another side."""
+"""Less of the object than this was seen again: then its pose is not known better [-]. Fingers hide a third of most
+objects, and a hand that turned shows another side."""
 
 FINGERS_M = 0.011
-"""Half of the width of a finger, which hides the thing behind it [m]: that of the 2F-85."""
+"""Half of the width of a finger, which hides the object behind it [m]: that of the 2F-85."""
 
 Align = Callable[[Any, Any, float], alignment.Alignment]
 
@@ -57,12 +57,12 @@ def whole_cloud(seed: int) -> FloatArray:
     return np.asarray((surface * half) @ R.T + rng.uniform(-0.5, 0.5, 3))
 
 
-def held_thing(seed: int, sensor: str) -> tuple[FloatArray, FloatArray, FloatArray, Frame, FloatArray] | None:
-    """A thing of a random scene, as it stood and as a hand that is not drawn holds it up.
+def held_object(seed: int, sensor: str) -> tuple[FloatArray, FloatArray, FloatArray, Frame, FloatArray] | None:
+    """An object of a random scene, as it stood and as a hand that is not drawn holds it up.
 
     Returns:
         Its points (N, 3) as they stood, base frame [m], partly hidden by fingers; the hand when it closed and now,
-        (4, 4) each; the picture of now; its true motion (4, 4) in the hand. None where it is hidden.
+        (4, 4) each; the image of now; its true motion (4, 4) in the hand. None where it is hidden.
     """
     rng = np.random.default_rng(seed)
     station = Station(generate_scene(seed), StationConfig(ports=PortNames(sensor=sensor), seed=seed))
@@ -71,13 +71,13 @@ def held_thing(seed: int, sensor: str) -> tuple[FloatArray, FloatArray, FloatArr
     if not visible:
         return None
     placed, mask = visible[seed % len(visible)]
-    thing = _seen(before, mask)
-    if len(thing) < alignment.FEWEST:
+    item = _seen(before, mask)
+    if len(item) < alignment.FEWEST:
         return None
     state = station.world.snapshot().objects[placed.id]
     T_stood = pose(Rotation.from_quat(np.roll(state.quat_wxyz, -1)).as_matrix(), state.position_m)
     down = np.diag([1.0, -1.0, -1.0])
-    T_closed = pose(down, thing.mean(axis=0))
+    T_closed = pose(down, item.mean(axis=0))
     turned = Rotation.from_rotvec([0.0, 0.0, rng.uniform(-0.8, 0.8)]).as_matrix()
     T_now = pose(turned @ down, CARRIED_TO_M)
     slip = pose(Rotation.from_rotvec(rng.uniform(-SLIP_RAD, SLIP_RAD, 3)).as_matrix(), rng.uniform(-SLIP_M, SLIP_M, 3))
@@ -87,7 +87,7 @@ def held_thing(seed: int, sensor: str) -> tuple[FloatArray, FloatArray, FloatArr
     after = station.camera.capture()
     behind = np.abs(transform(invert(T_now), _cloud(after))[:, 1]) < FINGERS_M
     depth = np.where(behind.reshape(after.depth.shape), np.float32(np.nan), after.depth)
-    return thing, T_closed, T_now, Frame(**vars(after) | {"depth": depth}), slip
+    return item, T_closed, T_now, Frame(**vars(after) | {"depth": depth}), slip
 
 
 def _cloud(frame: Frame) -> FloatArray:
@@ -100,19 +100,19 @@ def _seen(frame: Frame, mask: BoolArray) -> FloatArray:
 
 
 def moved_in_hand(
-    thing: FloatArray,
+    item: FloatArray,
     T_closed: FloatArray,
     T_now: FloatArray,
     frame: Frame,
     align: Align = alignment.aligned,
 ) -> FloatArray | None:
-    """How a held thing lies other than it was seen before the jaws closed.
+    """How a held object lies other than it was seen before the jaws closed.
 
     Args:
-        thing: (N, 3) points of it as they were seen, base frame [m].
+        item: (N, 3) points of it as they were seen, base frame [m].
         T_closed: (4, 4) pose of the robot's tip frame in the base frame when the jaws had closed.
-        T_now: (4, 4) the same at the time of the picture.
-        frame: Picture that shows it in the hand, with depth.
+        T_now: (4, 4) the same at the time of the image.
+        frame: Image that shows it in the hand, with depth.
         align: The function that moves one cloud onto another.
 
     Returns:
@@ -121,7 +121,7 @@ def moved_in_hand(
     Raises:
         ToolError: See `align`.
     """
-    expected = transform(T_now @ invert(T_closed), thing[np.isfinite(thing).all(axis=1)].astype(float))
+    expected = transform(T_now @ invert(T_closed), item[np.isfinite(item).all(axis=1)].astype(float))
     cloud = np.asarray(transform(frame.T_base_camera, backproject(frame.depth, frame.K)), float)
     cloud = cloud[np.isfinite(cloud).all(axis=1)]
     low, high = expected.min(axis=0) - REACH_M, expected.max(axis=0) + REACH_M

@@ -19,7 +19,7 @@ def box_surface(seed: int, size: tuple[float, float, float] = (0.10, 0.06, 0.04)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_small_motion_is_found_in_other_points_of_the_same_thing(seed: int) -> None:
+def test_a_small_motion_is_found_in_other_points_of_the_same_object(seed: int) -> None:
     rng = np.random.default_rng(seed)
     T = pose(Rotation.from_rotvec(rng.uniform(-0.08, 0.08, 3)).as_matrix(), rng.uniform(-0.005, 0.005, 3))
     target = transform(T, box_surface(seed + 10)) + rng.normal(size=(2000, 3)) * 0.0005

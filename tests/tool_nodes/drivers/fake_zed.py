@@ -27,14 +27,14 @@ class ZedState:
         frame: What it shows.
         opens, grabs: Names of ERROR_CODE that the next calls give, then SUCCESS. A callable is called for its name.
         clock_ns: The SDK's clock [ns].
-        lag_ns: Age of a picture when it is stamped [ns].
+        lag_ns: Age of an image when it is stamped [ns].
         unit, system: What the SDK measures in, whatever was asked for; None: as asked.
         distortion: Each coefficient of the calibration.
         calibrated: Size that the calibration is for (width, height) [px]; None: as asked.
         used: Methods and properties that were used, e.g. "Camera.grab".
         opened: Parameters of each opening.
         closed: How often an open camera was closed.
-        change: Makes of a picture (H, W, 4) and depth (H, W) what the SDK gives.
+        change: Makes of an image (H, W, 4) and depth (H, W) what the SDK gives.
     """
 
     frame: Frame

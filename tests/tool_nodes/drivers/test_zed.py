@@ -1,4 +1,4 @@
-"""A ZED over a double of pyzed.sl, made of the signatures of 5.4.0: pictures, and one sentence for each fault."""
+"""A ZED over a double of pyzed.sl, made of the signatures of 5.4.0: images, and one sentence for each fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.drivers import zed
-from toolhand.tool_nodes.drivers.zed import ZedDevice, ZedOptions, ZedPicture, load_sdk
+from toolhand.tool_nodes.drivers.zed import ZedDevice, ZedImage, ZedOptions, load_sdk
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Frame
 
@@ -42,20 +42,20 @@ def warnings() -> list[str]:
     return []
 
 
-Take = Callable[..., ZedPicture]
+Take = Callable[..., ZedImage]
 
 
 @pytest.fixture
 def take(state: ZedState, warnings: list[str]) -> Take:
-    """A picture of one device, which stays open from one call to the next."""
+    """An image of one device, which stays open from one call to the next."""
     devices: dict[str, ZedDevice] = {}
 
-    def picture(text: str = "", seconds: float = LONG_S) -> ZedPicture:
+    def image(text: str = "", seconds: float = LONG_S) -> ZedImage:
         if text not in devices:
             devices[text] = ZedDevice(make_sl(state), ZedOptions.read(text), 2, warnings.append)
-        return devices[text].picture(time.monotonic() + seconds)
+        return devices[text].image(time.monotonic() + seconds)
 
-    return picture
+    return image
 
 
 @pytest.fixture
@@ -70,17 +70,17 @@ def refusal(take: Take) -> Callable[..., ToolError]:
     return fail
 
 
-def test_a_picture_is_rgb_with_depth_in_metres_and_its_own_calibration(take: Take, frame: Frame) -> None:
-    picture = take()
-    assert np.array_equal(picture.rgb, frame.rgb)
-    assert picture.rgb.flags.c_contiguous
-    assert np.array_equal(picture.depth, frame.depth, equal_nan=True)
-    assert np.array_equal(picture.K, frame.K)
-    assert picture.depth.dtype == np.float32
-    assert picture.stamp_ns > 10**18
+def test_an_image_is_rgb_with_depth_in_metres_and_its_own_calibration(take: Take, frame: Frame) -> None:
+    image = take()
+    assert np.array_equal(image.rgb, frame.rgb)
+    assert image.rgb.flags.c_contiguous
+    assert np.array_equal(image.depth, frame.depth, equal_nan=True)
+    assert np.array_equal(image.K, frame.K)
+    assert image.depth.dtype == np.float32
+    assert image.stamp_ns > 10**18
 
 
-def test_it_asks_for_metres_image_axes_and_depth_of_this_picture_alone(take: Take, state: ZedState) -> None:
+def test_it_asks_for_metres_image_axes_and_depth_of_this_image_alone(take: Take, state: ZedState) -> None:
     take("31415?depth=neural_light&resolution=hd720")
     given = state.opened[0].given
     named = {key: value.name for key, value in vars(given).items() if hasattr(value, "name")}
@@ -90,7 +90,7 @@ def test_it_asks_for_metres_image_axes_and_depth_of_this_picture_alone(take: Tak
     assert isinstance(given.open_timeout_sec, float)  # though the deadline was a whole number
 
 
-def test_a_picture_does_not_change_when_the_next_is_taken(take: Take, state: ZedState, frame: Frame) -> None:
+def test_an_image_does_not_change_when_the_next_is_taken(take: Take, state: ZedState, frame: Frame) -> None:
     first = take()
     state.change = lambda bgra, depth: (bgra // np.uint8(2), depth * np.float32(0.5))
     second = take()
@@ -108,13 +108,13 @@ def test_hidden_too_near_and_too_far_are_all_unknown(take: Take, state: ZedState
     assert np.isnan(take().depth[0, :5]).all()
 
 
-def test_a_smaller_picture_has_the_calibration_of_its_size(take: Take, frame: Frame) -> None:
-    picture = take("?width=320")
-    assert picture.rgb.shape == (240, 320, 3)
-    np.testing.assert_allclose(picture.K[:2], frame.K[:2] / 2.0)
+def test_a_smaller_image_has_the_calibration_of_its_size(take: Take, frame: Frame) -> None:
+    image = take("?width=320")
+    assert image.rgb.shape == (240, 320, 3)
+    np.testing.assert_allclose(image.K[:2], frame.K[:2] / 2.0)
 
 
-def test_warnings_are_said_once_and_the_picture_is_used(take: Take, state: ZedState, warnings: list[str]) -> None:
+def test_warnings_are_said_once_and_the_image_is_used(take: Take, state: ZedState, warnings: list[str]) -> None:
     state.opens, state.grabs = ["CONFIGURATION_FALLBACK"], ["POTENTIAL_CALIBRATION_ISSUE"] * 9
     take(), take()
     assert [text.split(": ")[1] for text in warnings] == ["CONFIGURATION_FALLBACK.", "POTENTIAL_CALIBRATION_ISSUE."]
@@ -158,7 +158,7 @@ def test_every_code_of_the_sdk_is_a_warning_or_an_error(
             take()
 
 
-def test_a_picture_from_before_the_request_is_stale(state: ZedState, refusal: Callable[..., ToolError]) -> None:
+def test_an_image_from_before_the_request_is_stale(state: ZedState, refusal: Callable[..., ToolError]) -> None:
     state.lag_ns = 5 * 10**9
     assert " s too old for the request" in refusal().message
 
@@ -170,7 +170,7 @@ def test_time_that_goes_back_is_refused_once(take: Take, state: ZedState, refusa
     assert take().stamp_ns < time.time_ns() - 3599 * 10**9
 
 
-def test_a_picture_without_a_stamp_is_refused(state: ZedState, refusal: Callable[..., ToolError]) -> None:
+def test_an_image_without_a_stamp_is_refused(state: ZedState, refusal: Callable[..., ToolError]) -> None:
     state.clock_ns = lambda: 0
     assert refusal().message == "The ZED's picture has no time stamp."
 
@@ -218,7 +218,7 @@ def test_options_that_are_not_allowed_are_named(text: str, sentence: str) -> Non
     assert sentence in caught.value.message
 
 
-def test_pictures_are_not_enlarged(refusal: Callable[..., ToolError]) -> None:
+def test_images_are_not_enlarged(refusal: Callable[..., ToolError]) -> None:
     assert "640 px wide and are not enlarged to 1280 px" in refusal("?width=1280").message
 
 
@@ -357,7 +357,7 @@ def test_a_grab_that_never_returns_is_one_sentence_and_the_node_ends(
         ),
     ],
 )
-def test_a_picture_that_nobody_can_work_with_is_refused(
+def test_an_image_that_nobody_can_work_with_is_refused(
     change: Any, code: ErrorCode, sentence: str, camera: Callable[..., Any], state: ZedState
 ) -> None:
     state.change = change

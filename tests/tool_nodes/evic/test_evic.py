@@ -39,9 +39,9 @@ def frame() -> Frame:
     return Frame(rgb, np.ones((HEIGHT, WIDTH), np.float32), np.eye(3), np.eye(4), 0.0)
 
 
-def session(pictures: int = 1) -> Session:
+def session(images: int = 1) -> Session:
     seen = frame()
-    return Session(images=[SessionImage(seen.rgb, seen) for _ in range(pictures)])
+    return Session(images=[SessionImage(seen.rgb, seen) for _ in range(images)])
 
 
 def call(name: str, where: Session | None = None, **arguments: Any) -> CallRecord:
@@ -74,7 +74,7 @@ def test_an_index_is_checked_before_everything_else_and_the_range_is_told(name: 
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_without_a_picture_nothing_is_drawn(name: str) -> None:
+def test_without_an_image_nothing_is_drawn(name: str) -> None:
     argument, value = SHAPES[name]
     assert "no image yet" in refusal(name, Session(), image_idx=0, **{argument: value})
     assert "no image yet" in refusal(name, Session(), **{argument: value})
@@ -159,7 +159,7 @@ def test_both_ends_of_the_bounds_and_the_largest_number_are_allowed(name: str, v
         ([0, 0, 2, 2], (0, 0, 28, 28), 4),  # ... and shifted inside
         ([199, 99, 500, 500], (172, 72, 200, 100), 4),
         ([10.4, 20.6, 60.2, 70.0], (10, 20, 61, 70), 3),  # outward to whole pixels
-        ([0, 0, 120, 100], (0, 0, 120, 100), 1),  # no longer than the picture's longer side, 200 px
+        ([0, 0, 120, 100], (0, 0, 120, 100), 1),  # no longer than the image's longer side, 200 px
     ],
 )
 def test_a_zoom_shows_the_region_that_algorithm_3_gives_and_small_ones_enlarged(
@@ -201,7 +201,7 @@ def test_a_label_is_repeated_in_the_text() -> None:
     assert record.result.text == "Zoomed in on image 0 to region [50,20,150,90]. Label: handle."
 
 
-def test_a_picture_that_is_too_small_to_zoom_gets_one_sentence() -> None:
+def test_an_image_that_is_too_small_to_zoom_gets_one_sentence() -> None:
     small = Session(images=[SessionImage(np.zeros((20, 300, 3), np.uint8))])
     assert "300x20 px is too small; a region has at least 28 px a side" in refusal(
         "image_zoom_in", small, bbox_2d=[0, 0, 300, 20]
@@ -220,7 +220,7 @@ def test_a_region_a_hundred_times_as_long_as_high_is_the_longest() -> None:
     st.tuples(*[st.floats(-500, 3500)] * 4),
     st.tuples(st.integers(1, 3000), st.integers(1, 3000)),
 )
-def test_a_region_lies_in_the_picture_holds_the_clamped_box_and_is_large_enough(
+def test_a_region_lies_in_the_image_holds_the_clamped_box_and_is_large_enough(
     box: tuple[float, float, float, float], size: tuple[int, int]
 ) -> None:
     width, height = size
@@ -293,7 +293,7 @@ def test_a_line_is_three_pixels_wide_and_bends_at_its_waypoints() -> None:
     assert not red[60:, 20:110].any()
 
 
-def test_the_same_call_gives_the_same_picture() -> None:
+def test_the_same_call_gives_the_same_image() -> None:
     first, second = session(), session()
     for where in (first, second):
         call("draw_3d_bbox", where, boxes_3d=SHAPES["draw_3d_bbox"][1])

@@ -1,4 +1,4 @@
-"""Grasps of flat things, from straight above, and of what only one side is seen of."""
+"""Grasps of flat objects, from straight above, and of what only one side is seen of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from tests.tool_nodes.grasp.test_sampling import Thing, box, picture
+from tests.tool_nodes.grasp.test_sampling import SegmentedObject, box, make_image
 from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
 from toolhand.sim.camera.sensor import make_sensor
 from toolhand.sim.scene.clutter import clutter_scene
@@ -84,7 +84,7 @@ def test_where_the_camera_is_thought_too_low_the_hand_still_goes_as_deep_as_the_
 
 @pytest.mark.parametrize("neighbour", [(), ((0.45, 0.06, box(0, 0.02, 0.02, 0.06)),)])
 def test_it_goes_straight_down_across_the_narrow_side_whatever_stands_there(neighbour: tuple) -> None:  # type: ignore[type-arg]
-    frame = picture((0.45, 0.0, box(30, 0.02, 0.045)), *neighbour)
+    frame = make_image((0.45, 0.0, box(30, 0.02, 0.045)), *neighbour)
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K)
     found = TopDownGraspGenerator().generate(cloud, (frame.ids == 0).ravel(), frame.T_base_camera)
@@ -97,7 +97,7 @@ def test_it_goes_straight_down_across_the_narrow_side_whatever_stands_there(neig
 
 
 def test_what_lies_flat_on_the_table_is_refused() -> None:
-    frame = picture((0.45, 0.0, box(0, 0.03, 0.03, 0.0015)))
+    frame = make_image((0.45, 0.0, box(0, 0.03, 0.03, 0.0015)))
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K)
     with pytest.raises(ToolError) as caught:
@@ -110,19 +110,19 @@ def test_it_is_chosen_by_its_name() -> None:
     assert made.backend == "top_down"
 
 
-# -- what a camera saw about a thing: edges that leak, guesses that it looked through, and what the thing lies on
+# -- what a camera saw about an object: edges that leak, guesses that it looked through, and what the object lies on
 
 
-def seen(*things: Thing, target: int = 0) -> tuple[Frame, SeenDepth, BoolArray]:
-    """A picture, the view of one thing, and the mask (H, W) that the view keeps of it."""
-    frame = picture(*things)
+def seen(*objects: SegmentedObject, target: int = 0) -> tuple[Frame, SeenDepth, BoolArray]:
+    """An image, the view of one object, and the mask (H, W) that the view keeps of it."""
+    frame = make_image(*objects)
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K)
     view, kept = SeenDepth.of(cloud, (frame.ids == target).ravel(), frame.T_base_camera)
     return frame, view, kept.reshape(frame.ids.shape)
 
 
-def test_the_picture_is_put_together_from_the_cloud_alone() -> None:
+def test_the_image_is_put_together_from_the_cloud_alone() -> None:
     frame, view, kept = seen((0.45, 0.1, box(20)))
     assert view.pitch == pytest.approx(1.0 / frame.K[0, 0], rel=1e-3)
     assert frame.ids is not None
@@ -131,8 +131,8 @@ def test_the_picture_is_put_together_from_the_cloud_alone() -> None:
 
 
 def test_a_mask_that_leaks_onto_what_stands_behind_is_trimmed() -> None:
-    things = (0.40, 0.0, box(0)), (0.32, 0.0, box(0, 0.02, 0.12, 0.09))
-    frame = picture(*things)
+    objects = (0.40, 0.0, box(0)), (0.32, 0.0, box(0, 0.02, 0.12, 0.09))
+    frame = make_image(*objects)
     assert frame.ids is not None
     mask = ndimage.binary_dilation(frame.ids == 0, iterations=3) & (frame.ids >= 0)
     assert (mask & (frame.ids == 1)).sum() > 50
@@ -144,13 +144,13 @@ def test_a_mask_that_leaks_onto_what_stands_behind_is_trimmed() -> None:
     assert leaked.widths_m[0] == pytest.approx(clean.widths_m[0], abs=0.002)
 
 
-def test_a_thing_that_another_one_parts_in_two_stays_whole() -> None:
+def test_an_object_that_another_one_parts_in_two_stays_whole() -> None:
     frame, _, kept = seen((0.40, 0.0, box(0, 0.015, 0.09, 0.03)), (0.50, 0.0, box(0, 0.01, 0.02, 0.06)))
     assert frame.ids is not None
     assert kept.sum() > 0.97 * (frame.ids == 0).sum()
 
 
-def test_what_lies_on_another_thing_is_known_to() -> None:
+def test_what_lies_on_another_object_is_known_to() -> None:
     below = '<geom type="box" size=".06 .06 .03" pos="0 0 .03"/>'
     upper = '<geom type="box" size=".02 .03 .02" pos="0 0 .08"/>'
     assert seen((0.45, 0.0, below), (0.45, 0.0, upper), target=1)[1].support_height() == pytest.approx(0.06, abs=0.006)
@@ -158,7 +158,7 @@ def test_what_lies_on_another_thing_is_known_to() -> None:
 
 
 def dome(radius: float, height: float) -> FloatArray:
-    """The upper half of a ball, its rim at half of the height of a thing that stands on the table (N, 3)."""
+    """The upper half of a ball, its rim at half of the height of an object that stands on the table (N, 3)."""
     azimuth, polar = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 60), np.linspace(0.05, 0.5 * np.pi, 20))
     z = height - radius + radius * np.cos(polar)
     level = radius * np.sin(polar)

@@ -21,28 +21,28 @@ from toolhand.tool_nodes.perception.heights import LEAST_POINTS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray, Frame, GraspSet
 
-Thing = tuple[float, float, str]
+SegmentedObject = tuple[float, float, str]
 YAWS = (0, 25, 50, 90, 115, 160)
 
 
 @cache
-def picture(*things: Thing, sensor: str = "stereo", seed: int = 0) -> Frame:
-    """A picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
+def make_image(*objects: SegmentedObject, sensor: str = "stereo", seed: int = 0) -> Frame:
+    """An image of objects at (x, y), each of them geoms that stand on z = 0; object k has id k."""
     bodies = "".join(
-        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(things)
+        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(objects)
     )
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><compiler eulerseq="XYZ"/><worldbody><geom type="box" size=".58 .7 .02" pos=".28 0 -.02"/>'
         f"{bodies}</worldbody></mujoco>"
     )
-    index = {model.body(f"thing{k}").id: k for k in range(len(things))}
+    index = {model.body(f"thing{k}").id: k for k in range(len(objects))}
     camera = make_sensor(sensor, "scene", seed)
     return RayCamera(model, mujoco.MjData(model), scene_camera(), index, seed=seed, sensor=camera).capture()
 
 
-def grasp(*things: Thing) -> tuple[GraspSet, FloatArray]:
-    """Grasps of the first thing, and their poses in the base frame."""
-    frame = picture(*things)
+def grasp(*objects: SegmentedObject) -> tuple[GraspSet, FloatArray]:
+    """Grasps of the first object, and their poses in the base frame."""
+    frame = make_image(*objects)
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K)
     grasps = AnalyticGraspGenerator().generate(cloud, (frame.ids == 0).ravel(), frame.T_base_camera)
@@ -90,10 +90,10 @@ def cup(radius: float = 0.033, height: float = 0.085) -> str:
     return f'<geom type="cylinder" size="{radius - 0.002} .002" pos="0 0 .002"/>{walls}'
 
 
-def assert_good(thing: Thing, width: float, across: float = 0.004) -> tuple[GraspSet, FloatArray]:
-    """The best grasp closes through the thing's middle, on the right width, clear of the table."""
-    grasps, T = grasp(thing)
-    best_across, best_along = axis_to_closing_line(T[0], grasps.widths_m[0], thing[0], thing[1])
+def assert_good(item: SegmentedObject, width: float, across: float = 0.004) -> tuple[GraspSet, FloatArray]:
+    """The best grasp closes through the object's middle, on the right width, clear of the table."""
+    grasps, T = grasp(item)
+    best_across, best_along = axis_to_closing_line(T[0], grasps.widths_m[0], item[0], item[1])
     assert best_across < across
     assert best_along < 0.004
     assert grasps.widths_m[0] == pytest.approx(width, abs=0.004)
@@ -111,8 +111,8 @@ def test_a_box_is_held_across_its_narrow_side(yaw: int) -> None:
 
 @pytest.mark.parametrize("radius", [0.02, 0.033])
 def test_an_upright_cylinder_is_held_through_its_axis(radius: float) -> None:
-    thing = (0.4, -0.25, f'<geom type="cylinder" size="{radius} .055" pos="0 0 .055"/>')
-    assert_good(thing, 2 * radius)
+    item = (0.4, -0.25, f'<geom type="cylinder" size="{radius} .055" pos="0 0 .055"/>')
+    assert_good(item, 2 * radius)
 
 
 @pytest.mark.parametrize("yaw", YAWS)
@@ -126,8 +126,8 @@ def test_a_lying_rod_is_held_across_its_middle(kind: str, radius: float, yaw: in
 @pytest.mark.parametrize("radius", [0.025, 0.034])
 @pytest.mark.parametrize("place", [(0.4, 0.3), (0.6, -0.2)])
 def test_a_ball_is_held_at_its_equator(radius: float, place: tuple[float, float]) -> None:
-    thing = (*place, f'<geom type="sphere" size="{radius}" pos="0 0 {radius}"/>')
-    grasps, T = assert_good(thing, 2 * radius)
+    item = (*place, f'<geom type="sphere" size="{radius}" pos="0 0 {radius}"/>')
+    grasps, T = assert_good(item, 2 * radius)
     assert pads(T[0], grasps.widths_m[0])[2] == pytest.approx(max(radius, 0.0228), abs=0.003)
 
 
@@ -143,11 +143,11 @@ def test_a_cup_is_held_around_its_outside() -> None:
     assert T[0, 2, 2] < -0.99
 
 
-def test_a_low_thing_is_held_with_the_fingertips_above_the_table() -> None:
+def test_a_low_object_is_held_with_the_fingertips_above_the_table() -> None:
     assert_good((0.45, 0.0, box(30, 0.03, 0.05, 0.009)), 0.06, across=0.02)
 
 
-def test_the_palm_stays_above_a_tall_thing() -> None:
+def test_the_palm_stays_above_a_tall_object() -> None:
     grasps, T = grasp((0.45, 0.0, box(0, 0.025, 0.03, 0.09)))
     upright = T[:, 2, 2] < -0.999
     assert upright.any()
@@ -177,8 +177,8 @@ def test_neighbours_five_centimetres_away_are_not_touched() -> None:
 
 
 def test_open_jaws_never_cut_into_the_object() -> None:
-    thing = (0.45, 0.0, box(0, 0.035, 0.035, 0.04))
-    grasps, T = grasp(thing)
+    item = (0.45, 0.0, box(0, 0.035, 0.035, 0.04))
+    grasps, T = grasp(item)
     _, y, z = np.meshgrid([0.0], [-0.011, 0.0, 0.011], np.linspace(-0.0, 0.02, 5), indexing="ij")
     assert len(T) > 0
     for pose, width in zip(T, grasps.widths_m, strict=True):
@@ -219,7 +219,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 def test_a_mask_that_spills_over_onto_the_table_does_no_harm() -> None:
-    frame = picture((0.45, 0.1, box(20)))
+    frame = make_image((0.45, 0.1, box(20)))
     assert frame.ids is not None
     mask = frame.ids == 0
     for _ in range(3):
@@ -230,7 +230,7 @@ def test_a_mask_that_spills_over_onto_the_table_does_no_harm() -> None:
 
 
 def test_a_mask_that_misses_the_rim_does_no_harm() -> None:
-    frame = picture((0.45, 0.1, box(20)))
+    frame = make_image((0.45, 0.1, box(20)))
     assert frame.ids is not None
     mask = frame.ids == 0
     for _ in range(2):
@@ -241,9 +241,9 @@ def test_a_mask_that_misses_the_rim_does_no_harm() -> None:
     assert len(grasps.scores) > 50
 
 
-def refusal(*things: Thing) -> ToolError:
+def refusal(*objects: SegmentedObject) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        grasp(*things)
+        grasp(*objects)
     return caught.value
 
 
@@ -267,7 +267,7 @@ def test_a_bin_is_held_by_the_rim_of_one_wall_with_a_finger_inside() -> None:
     assert grasps.widths_m[0] < 0.01
 
 
-def test_a_thing_that_is_too_wide_is_refused_with_its_width() -> None:
+def test_an_object_that_is_too_wide_is_refused_with_its_width() -> None:
     error = refusal((0.45, 0.0, box(0, 0.06, 0.06, 0.03)))
     assert error.code is ErrorCode.NO_GRASP
     assert f"up to {1000 * MAX_WIDTH:.0f} mm wide" in error.message
@@ -275,13 +275,13 @@ def test_a_thing_that_is_too_wide_is_refused_with_its_width() -> None:
     assert width == pytest.approx(120.0, abs=8.0)
 
 
-def test_a_thing_that_is_too_flat_is_refused() -> None:
+def test_an_object_that_is_too_flat_is_refused() -> None:
     error = refusal((0.45, 0.0, box(0, 0.03, 0.03, 0.0015)))
     assert error.code is ErrorCode.NO_GRASP
     assert "above the table" in error.message
 
 
-def test_a_thing_that_is_hemmed_in_is_refused_because_of_its_neighbours() -> None:
+def test_an_object_that_is_hemmed_in_is_refused_because_of_its_neighbours() -> None:
     along_y, along_x = box(0, 0.015, 0.07, 0.06), box(0, 0.035, 0.015, 0.06)
     walls = [(0.505, 0.0, along_y), (0.395, 0.0, along_y), (0.45, 0.055, along_x), (0.45, -0.055, along_x)]
     error = refusal((0.45, 0.0, box(0, 0.03, 0.03, 0.04)), *walls)
@@ -290,7 +290,7 @@ def test_a_thing_that_is_hemmed_in_is_refused_because_of_its_neighbours() -> Non
 
 
 def test_an_empty_mask_is_refused() -> None:
-    frame = picture((0.45, 0.1, box(20)))
+    frame = make_image((0.45, 0.1, box(20)))
     cloud = geometry.backproject(frame.depth, frame.K)
     with pytest.raises(ToolError, match="empty") as caught:
         AnalyticGraspGenerator().generate(cloud, np.zeros(len(cloud), dtype=bool), frame.T_base_camera)
@@ -298,7 +298,7 @@ def test_an_empty_mask_is_refused() -> None:
 
 
 def test_an_object_without_depth_is_refused() -> None:
-    frame = picture((0.45, 0.1, box(20)))
+    frame = make_image((0.45, 0.1, box(20)))
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K).copy()
     mask = (frame.ids == 0).ravel()
@@ -325,7 +325,7 @@ def test_wrong_shapes_are_refused(cloud: tuple[int, ...], mask: int, pose: tuple
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_of_the_table_takes_no_room_from_the_hand(seed: int) -> None:
     def proposed(sensor: str) -> FloatArray:
-        frame = picture((0.5, 0.1, box(0)), sensor=sensor, seed=seed)
+        frame = make_image((0.5, 0.1, box(0)), sensor=sensor, seed=seed)
         assert frame.ids is not None
         cloud = geometry.backproject(frame.depth, frame.K)
         return AnalyticGraspGenerator().propose(cloud, (frame.ids == 0).ravel(), frame.T_base_camera).features
@@ -335,8 +335,8 @@ def test_noise_of_the_table_takes_no_room_from_the_hand(seed: int) -> None:
     assert noisy[:, FEATURES.index("crowded")].mean() < 0.01
 
 
-def test_what_stands_beside_a_thing_takes_room_and_points_between_two_surfaces_do_not() -> None:
-    frame = picture((0.5, 0.0, box(0)), (0.57, 0.0, box(0)))
+def test_what_stands_beside_an_object_takes_room_and_points_between_two_surfaces_do_not() -> None:
+    frame = make_image((0.5, 0.0, box(0)), (0.57, 0.0, box(0)))
     assert frame.ids is not None
     mask = (frame.ids == 0).ravel()
 

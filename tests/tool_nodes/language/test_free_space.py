@@ -31,7 +31,7 @@ def test_the_middle_one_of_a_row_is_meant_and_of_a_heap_it_is_a_question() -> No
     assert len(select_points([Selector("middle")], heap)) > 1
 
 
-def test_left_on_the_table_is_not_left_in_the_picture_when_depth_differs() -> None:
+def test_left_on_the_table_is_not_left_in_the_image_when_depth_differs() -> None:
     """Two points on one line of sight from the camera's middle: the nearer one is seen further out."""
     near_the_camera, far_away = (0.20, 0.95), (0.24, 0.05)
     assert select_points([Selector("left")], [near_the_camera, far_away]) == [1]
@@ -98,7 +98,7 @@ def test_free_space_is_understood(phrase: str, relation: str, references: tuple[
         "the one on the left",
     ],
 )
-def test_things_are_not_free_space(phrase: str) -> None:
+def test_objects_are_not_free_space(phrase: str) -> None:
     assert parse_free_space(phrase) is None
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tool_nodes.language.tables import TABLE, thing
+from tests.tool_nodes.language.tables import TABLE, make_object
 from toolhand.tool_nodes.language.referring import (
     parse_noun_phrase,
     refer,
@@ -76,7 +76,7 @@ def test_of_a_word_that_is_not_known_it_cannot_be_said_that_there_is_none(phrase
         *((word, "background") for word in ("background", "the foreground", "a backdrop")),
     ],
 )
-def test_the_table_and_the_background_are_none_of_the_things(phrase: str, setting: str) -> None:
+def test_the_table_and_the_background_are_none_of_the_objects(phrase: str, setting: str) -> None:
     with pytest.raises(ToolError, match=f"is the {setting}, which is none of the things") as caught:
         refer(phrase, TABLE)
     assert caught.value.code is ErrorCode.NOT_RECOGNISED
@@ -91,7 +91,7 @@ def test_the_table_and_the_background_are_none_of_the_things(phrase: str, settin
         ("everything on the table", len(TABLE)),
     ],
 )
-def test_the_table_in_a_phrase_about_a_thing_changes_nothing(phrase: str, n: int) -> None:
+def test_the_table_in_a_phrase_about_an_object_changes_nothing(phrase: str, n: int) -> None:
     assert len(refer(phrase, TABLE)) == n
 
 
@@ -102,8 +102,8 @@ def test_a_phrase_of_empty_words_is_not_everything(phrase: str) -> None:
     assert caught.value.code is ErrorCode.NOT_UNDERSTOOD
 
 
-def test_a_thing_that_was_not_recognised_may_be_what_is_asked_for_unless_its_colour_says_otherwise() -> None:
-    odd = replace(thing("green box-shaped object", "object", "green", 0.5, 0.5), recognised=False)
+def test_an_object_that_was_not_recognised_may_be_what_is_asked_for_unless_its_colour_says_otherwise() -> None:
+    odd = replace(make_object("green box-shaped object", "object", "green", 0.5, 0.5), recognised=False)
     for phrase in ("banana", "green cup"):
         with pytest.raises(ToolError, match=r"what is at \(0\.50, 0\.50\) may be one") as caught:
             refer(phrase, [*TABLE, odd])
@@ -155,7 +155,7 @@ def test_the_word_that_nothing_explains_is_named() -> None:
 @pytest.mark.parametrize(("said", "seen"), [("pear", "bear"), ("cap", "cup"), ("bowl", "ball"), ("candle", "handle")])
 def test_another_word_is_no_slip_of_what_is_seen(said: str, seen: str) -> None:
     with pytest.raises(ToolError):
-        refer(said, [thing(seen, seen, "grey", 0.5, 0.5)])
+        refer(said, [make_object(seen, seen, "grey", 0.5, 0.5)])
 
 
 @pytest.mark.parametrize("text", ["", "   ", "?!", "x" * 301, "can " * 75])

@@ -95,9 +95,9 @@ def test_a_place_is_read_back_from_its_phrase(request_: FreeSpaceRequest) -> Non
 
 
 @given(st.sampled_from(REGIONS), st.sampled_from(["bowl", "red box"]), st.booleans(), st.sampled_from(["", LEMON]))
-def test_a_second_condition_is_read_back(first: FreeSpaceRequest, name: str, denied: bool, thing: str) -> None:
+def test_a_second_condition_is_read_back(first: FreeSpaceRequest, name: str, denied: bool, item: str) -> None:
     also = (FreeSpaceRequest("next_to", (name,), denied=denied),)
-    place = FreeSpaceRequest("region", region=first.region, extent=first.extent, also=also, thing=thing)
+    place = FreeSpaceRequest("region", region=first.region, extent=first.extent, also=also, thing=item)
     assert parse_free_space(free_space_phrase(place)) == place
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_length_is_none(said: str) -> None:
     assert all(metres(word) is None for word in tokenize(said))
 
 
-def test_a_thing_may_be_named_with_its_point() -> None:
+def test_an_object_may_be_named_with_its_point() -> None:
     phrase = parse_noun_phrase("the left lemon at (0.480, .42)")
     assert (phrase.words, phrase.point, phrase.text) == (("lemon",), (0.48, 0.42), "left lemon at (0.480, .42)")
     assert parse_noun_phrase(phrase.text) == phrase
@@ -132,7 +132,7 @@ def test_a_thing_may_be_named_with_its_point() -> None:
     assert point_of("lemon") is None
 
 
-def test_the_nearest_thing_to_a_point_is_meant_and_none_further_away() -> None:
+def test_the_nearest_object_to_a_point_is_meant_and_none_further_away() -> None:
     phrase = parse_noun_phrase("lemon at (0.5, 0.5)")
     assert at_point(phrase, [(0.2, 0.5), (0.52, 0.5), (0.46, 0.5)]) == 1
     with pytest.raises(ToolError, match="nearest one is at") as caught:
@@ -140,7 +140,7 @@ def test_the_nearest_thing_to_a_point_is_meant_and_none_further_away() -> None:
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
-def test_the_thing_whose_outline_holds_a_point_is_meant_before_one_whose_middle_is_nearer() -> None:
+def test_the_object_whose_outline_holds_a_point_is_meant_before_one_whose_middle_is_nearer() -> None:
     tall, small = np.zeros((480, 640), bool), np.zeros((480, 640), bool)
     tall[100:360, 300:340] = True
     small[330:350, 344:366] = True

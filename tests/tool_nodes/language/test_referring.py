@@ -1,4 +1,4 @@
-"""What a phrase about things means."""
+"""What a phrase about objects means."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tool_nodes.language.tables import DRINKS, TABLE, thing
+from tests.tool_nodes.language.tables import DRINKS, TABLE, make_object
 from toolhand.tool_nodes.language.referring import (
     Selector,
     parse_noun_phrase,
@@ -75,7 +75,7 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("the toy nearest the bunny", [("teddy bear", 0.72)]),
     ],
 )
-def test_a_phrase_means_the_expected_things(phrase: str, expected: list[tuple[str, float]]) -> None:
+def test_a_phrase_means_the_expected_objects(phrase: str, expected: list[tuple[str, float]]) -> None:
     assert sorted(named(phrase, TABLE)) == sorted(expected)
 
 
@@ -126,9 +126,10 @@ def test_a_piece_of_something_may_be_ambiguous() -> None:
     assert not parse_noun_phrase("the piece of fruit").indefinite
 
 
-def test_a_colour_of_a_part_tells_things_apart() -> None:
+def test_a_colour_of_a_part_tells_objects_apart() -> None:
     shelf = [
-        thing(name, "bottle", "grey", x, 0.5) for name, x in (("mustard", 0.2), ("shampoo", 0.5), ("olive oil", 0.8))
+        make_object(name, "bottle", "grey", x, 0.5)
+        for name, x in (("mustard", 0.2), ("shampoo", 0.5), ("olive oil", 0.8))
     ]
     assert named("the bottle with the red cap", shelf) == [("mustard", 0.2)]
     assert named("the bottle with a white lid", shelf) == [("shampoo", 0.5)]
@@ -138,14 +139,14 @@ def test_a_colour_of_a_part_tells_things_apart() -> None:
 
 
 def test_the_clearly_nearer_of_two_on_a_side_is_meant_and_otherwise_both() -> None:
-    jam = thing("strawberry jam", "jar", "dark red", 0.30, 0.50)
-    near, far = (thing("mustard", "bottle", "yellow", x, 0.50) for x in (0.45, 0.80))
-    beside = thing("ketchup", "bottle", "red", 0.47, 0.55)
+    jam = make_object("strawberry jam", "jar", "dark red", 0.30, 0.50)
+    near, far = (make_object("mustard", "bottle", "yellow", x, 0.50) for x in (0.45, 0.80))
+    beside = make_object("ketchup", "bottle", "red", 0.47, 0.55)
     assert refer("the bottle right of the strawberry jam", [jam, near, far]) == [1]
     assert sorted(refer("the bottle right of the strawberry jam", [jam, near, beside])) == [1, 2]
 
 
-def test_anything_beside_a_thing_may_be_each_of_several() -> None:
+def test_anything_beside_an_object_may_be_each_of_several() -> None:
     assert len(refer("the thing left of the red box", TABLE)) > 1
     assert len(refer("the object in the middle", TABLE[:8])) > 1
 

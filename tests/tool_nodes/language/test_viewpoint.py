@@ -34,7 +34,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
         ("take the can on your left", True, "take the can on the right"),
     ],
 )
-def test_sides_are_those_of_the_picture(said: str, robots: bool, seen: str) -> None:
+def test_sides_are_those_of_the_image(said: str, robots: bool, seen: str) -> None:
     assert in_the_picture(said, robots) == seen
 
 

@@ -17,8 +17,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 from toolhand.tool_nodes.tools.last.loading import FOLDER, load_skill, load_skills
-from toolhand.tool_nodes.tools.last.operations import OPERATIONS
-from toolhand.tool_nodes.tools.last.things import (
+from toolhand.tool_nodes.tools.last.objects import (
     CentroidRow,
     CountRow,
     CropRow,
@@ -28,6 +27,7 @@ from toolhand.tool_nodes.tools.last.things import (
     PointRow,
     SizeRow,
 )
+from toolhand.tool_nodes.tools.last.operations import OPERATIONS
 from toolhand.tool_nodes.tools.last.tools import SkillTools, paper_skills
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "skills.md").read_text(encoding="utf-8")
@@ -53,14 +53,14 @@ def problem(folder: Path, text: str) -> str:
 # -- the page of the documentation -----------------------------------------------------------------
 
 
-def test_the_pages_example_is_a_skill_that_runs(tmp_path: Path, finder: Any, picture: SessionImage) -> None:
+def test_the_pages_example_is_a_skill_that_runs(tmp_path: Path, finder: Any, image: SessionImage) -> None:
     written(tmp_path, EXAMPLE)
     toolbox = Toolbox([SkillTools(finder, tmp_path)])
-    session = Session(images=[picture])
+    session = Session(images=[image])
     arguments = {"img_path": "image-0", "text_labels": ["plate", "violin", "cup"]}
     record = toolbox.call("NearestObject", arguments, session)
     assert record.result.text == "Nearest: cup 1, average depth 1.00 m.\nviolin: not found. (backend: known)"
-    changed = (session.images[1].rgb != picture.rgb).any(axis=2)
+    changed = (session.images[1].rgb != image.rgb).any(axis=2)
     assert changed[10:13, 30].all()
     assert not changed[:, 60:].any()
     assert "Nearest: " in PAGE.split("answer ends with the backend")[1]
@@ -317,16 +317,16 @@ def test_a_mutated_skill_is_refused_in_one_sentence_or_still_whole(
 
 
 @pytest.mark.parametrize("part", [np.s_[60:75, :], np.s_[75:90, :], np.s_[:, 60:80], np.s_[:, 80:100]])
-def test_every_half_of_the_region_counts_alike(finder: Any, picture: SessionImage, part: Any) -> None:
+def test_every_half_of_the_region_counts_alike(finder: Any, image: SessionImage, part: Any) -> None:
     """The plate's box is 60..100 by 60..90 px, and 1.5 m away; half of it is put 2.5 m away."""
-    assert picture.frame is not None
-    inside = np.zeros(picture.frame.depth.shape, bool)
+    assert image.frame is not None
+    inside = np.zeros(image.frame.depth.shape, bool)
     inside[60:90, 60:100] = True
     half = np.zeros_like(inside)
     half[part] = True
-    picture.frame.depth[inside & half] = 2.5
+    image.frame.depth[inside & half] = 2.5
     toolbox = Toolbox([SkillTools(finder)])
     arguments = {"img_path": "image-0", "text_labels": ["plate"]}
-    result = toolbox.call("EstimateDepth", arguments, Session(images=[picture])).result
+    result = toolbox.call("EstimateDepth", arguments, Session(images=[image])).result
     assert result.ok, result.text
     assert result.value["depths"][0]["depth"] == pytest.approx(2.0, abs=0.01)

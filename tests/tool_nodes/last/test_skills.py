@@ -1,4 +1,4 @@
-"""The six skills on a picture whose things are known exactly: numbers, thresholds, pictures, and what they refuse."""
+"""The six skills on an image whose objects are known exactly: numbers, thresholds, images, and what they refuse."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Call = Callable[..., CallRecord]
 
 
 @pytest.fixture
-def session(picture: SessionImage) -> Session:
-    return Session(images=[picture])
+def session(image: SessionImage) -> Session:
+    return Session(images=[image])
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ def test_depths_are_averages_over_the_detected_boxes(call: Call) -> None:
     }
 
 
-def test_the_depth_of_a_picture_needs_no_labels_and_looks_for_nothing(call: Call, finder: Any) -> None:
+def test_the_depth_of_an_image_needs_no_labels_and_looks_for_nothing(call: Call, finder: Any) -> None:
     assert text(call("EstimateDepth")) == "Depth map: 1.00 m to 3.00 m, average 2.74 m."
     assert finder.calls == ["depth_of"]
 
 
-def test_a_thing_without_any_depth_is_named(call: Call) -> None:
+def test_an_object_without_any_depth_is_named(call: Call) -> None:
     sentence = refusal(call("EstimateDepth", text_labels=["shadow"]), ErrorCode.NO_DEPTH)
     assert "No depth is known in the box of 'shadow'" in sentence
     assert "at 'shadow'" in refusal(call("Get3DPoint", text_labels=["shadow"]), ErrorCode.NO_DEPTH)
@@ -85,14 +85,14 @@ def test_sizes_are_those_of_the_masks(call: Call) -> None:
     )
 
 
-def test_patches_stand_beside_the_picture_white_outside_their_masks(call: Call, picture: SessionImage) -> None:
-    image = call("EstimateSize", text_labels=["cup", "plate"]).result.image
-    assert image is not None
-    assert image.shape == (100, 200 + 2 * 50, 3)
-    first = image[2:42, 202:222]
-    assert np.array_equal(first[:20], picture.rgb[10:30, 20:40])
+def test_patches_stand_beside_the_image_white_outside_their_masks(call: Call, image: SessionImage) -> None:
+    shown = call("EstimateSize", text_labels=["cup", "plate"]).result.image
+    assert shown is not None
+    assert shown.shape == (100, 200 + 2 * 50, 3)
+    first = shown[2:42, 202:222]
+    assert np.array_equal(first[:20], image.rgb[10:30, 20:40])
     assert (first[20:, 10:] == 255).all()
-    third = image[2:42, 252:302]  # two fit under each other
+    third = shown[2:42, 252:302]  # two fit under each other
     assert (third < 255).any()
 
 
@@ -124,13 +124,13 @@ def test_points_are_in_the_camera_frame(call: Call) -> None:
     assert f"cup 1: [{first['X']:.3f}, {first['Y']:.3f}, 1.000] m ([X, Y, Z] in the camera frame)." in text(record)
 
 
-def test_a_pixel_of_a_crop_is_the_same_point_in_space(finder: Any, picture: SessionImage) -> None:
-    whole = reconstruct(finder, picture).value.points
-    part = reconstruct(finder, picture.cropped(50, 40, 150, 95).cropped(5, 10, 60, 50)).value.points
+def test_a_pixel_of_a_crop_is_the_same_point_in_space(finder: Any, image: SessionImage) -> None:
+    whole = reconstruct(finder, image).value.points
+    part = reconstruct(finder, image.cropped(50, 40, 150, 95).cropped(5, 10, 60, 50)).value.points
     assert np.allclose(part, whole[50:90, 55:110], atol=1e-5)
 
 
-def test_the_scene_from_above_has_the_nearer_thing_further_down(call: Call) -> None:
+def test_the_scene_from_above_has_the_nearer_object_further_down(call: Call) -> None:
     image = call("Get3DPoint", text_labels=["cup"]).result.image
     assert image is not None
     assert image.shape == (100, 300, 3)
@@ -162,7 +162,7 @@ def test_nothing_found_is_an_error_that_says_what_can_be_seen(call: Call, name: 
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(0.0, 2), (0.4, 2), (0.41, 1), (0.9, 1)])
-def test_a_thing_is_detected_from_the_threshold_on(call: Call, threshold: float, found: int) -> None:
+def test_an_object_is_detected_from_the_threshold_on(call: Call, threshold: float, found: int) -> None:
     assert f"cup: count {found}," in text(call("CountObjects", text_labels=["cup"], threshold=threshold))
 
 
@@ -215,11 +215,11 @@ def test_a_label_that_is_repeated_is_looked_for_once(call: Call, finder: Any) ->
         *("/etc/passwd", "../image-0", "file:///image-0", "", 0, None, ["image-0"], "$captured_image"),
     ],
 )
-def test_only_pictures_of_the_conversation_have_names(call: Call, path: Any) -> None:
+def test_only_images_of_the_conversation_have_names(call: Call, path: Any) -> None:
     assert 'must be "image-N" with N between 0 and 0, got' in refusal(call("EstimateDepth", img_path=path))
 
 
-def test_without_a_picture_there_is_nothing_to_name(finder: Any) -> None:
+def test_without_an_image_there_is_nothing_to_name(finder: Any) -> None:
     record = Toolbox([SkillTools(finder)]).call("EstimateDepth", {"img_path": "image-0"}, Session())
     assert "there is none yet" in refusal(record)
 
@@ -284,7 +284,7 @@ def test_a_region_that_is_none_is_refused(call: Call, arguments: dict[str, Any],
     assert words in refusal(call("ZoomCrop", **arguments))
 
 
-def test_a_picture_is_not_enlarged_without_limit(call: Call, session: Session) -> None:
+def test_an_image_is_not_enlarged_without_limit(call: Call, session: Session) -> None:
     session.images.append(SessionImage(np.zeros((300, 1000, 3), np.uint8)))
     sentence = refusal(call("ZoomCrop", img_path="image-1", box=[0, 0, 1000, 300], zoom_factor=5))
     assert "would make a picture of 5000x1500 px; a side may have 4096 px" in sentence
@@ -306,7 +306,7 @@ def test_a_crop_keeps_the_link_to_the_frame_enlarged_or_not(call: Call, session:
     st.tuples(st.floats(0, 1), st.floats(0, 1)),
     st.floats(1.0, 16.0),
 )
-def test_a_region_about_a_center_has_the_size_asked_for_inside_the_picture(
+def test_a_region_about_a_center_has_the_size_asked_for_inside_the_image(
     size: tuple[int, int], center: tuple[float, float], zoom: float
 ) -> None:
     width, height = size

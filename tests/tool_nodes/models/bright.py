@@ -1,7 +1,7 @@
-"""A picture that is black but for one bright spot, and what a model would see of it.
+"""An image that is black but for one bright spot, and what a model would see of it.
 
 A model that points at the brightest place needs no training. Put behind an adapter in the place of the real network, it
-says whether the way of a picture to the network and the way of an answer back meet at the same pixel.
+says whether the way of an image to the network and the way of an answer back meet at the same pixel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def frame() -> Frame:
     return Frame(rgb, np.ones((HEIGHT, WIDTH), np.float32), K, np.eye(4), 0.0)
 
 
-def pictures() -> dict[str, SessionImage]:
+def make_images() -> dict[str, SessionImage]:
     """The frame as conversations show it: whole, in part, with another size and shape."""
     taken = frame()
     whole = SessionImage(taken.rgb, taken)
@@ -46,14 +46,14 @@ def pictures() -> dict[str, SessionImage]:
 
 
 def offset_px(image: SessionImage, point: tuple[float, float]) -> float:
-    """How far a normalized point of a picture is from the spot's middle [px of the frame]."""
+    """How far a normalized point of an image is from the spot's middle [px of the frame]."""
     x, y = image.to_frame([point])[0] * (WIDTH, HEIGHT)
     return float(np.hypot(x - MIDDLE[0], y - MIDDLE[1]))
 
 
-def brightest(picture: Any) -> tuple[float, float]:
+def brightest(image: Any) -> tuple[float, float]:
     """Normalized middle of what is bright in an array or tensor (H, W), black and white whatever its range is."""
-    seen: NDArray[np.float64] = np.asarray(picture, float)
+    seen: NDArray[np.float64] = np.asarray(image, float)
     weight = np.clip((seen - seen.min()) / np.ptp(seen) - 0.3, 0.0, None)
     rows, columns = (np.arange(side) + 0.5 for side in seen.shape)
     total = weight.sum()

@@ -11,7 +11,7 @@ import torch
 
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.tool_nodes.models.depth_anything import ASSUMED_FOV_DEG, DepthAnything
 from toolhand.tool_nodes.models.depth_pro import DepthPro, focal_of
 from toolhand.tool_nodes.models.grounding_dino import GroundingDino, caption
@@ -39,9 +39,9 @@ def estimator(request: pytest.FixtureRequest) -> DepthPro | DepthAnything:
     return model
 
 
-def test_boxes_lie_in_the_picture_best_first(detector: GroundingDino) -> None:
+def test_boxes_lie_in_the_image_best_first(detector: GroundingDino) -> None:
     for size in ((80, 60), (33, 97)):
-        answer = detector.detect(picture(*size), "red can")
+        answer = detector.detect(make_image(*size), "red can")
         assert answer.backend == "grounding_dino"
         assert answer.value
         scores = [one.score for one in answer.value]
@@ -58,12 +58,12 @@ def test_captions_are_as_the_model_was_trained_on() -> None:
     assert caption(" . ") == ""
 
 
-def test_boxes_of_many_pictures_are_those_of_each(detector: GroundingDino) -> None:
+def test_boxes_of_many_images_are_those_of_each(detector: GroundingDino) -> None:
     requests = [
-        (picture(), "red can"),
-        (picture(33, 97, 1), "mug"),
-        (picture(80, 60, 2), "the remote"),
-        (picture(), "cat"),
+        (make_image(), "red can"),
+        (make_image(33, 97, 1), "mug"),
+        (make_image(80, 60, 2), "the remote"),
+        (make_image(), "cat"),
     ]
     for request, answer in zip(requests, detector.batch(requests), strict=True):
         assert not isinstance(answer, ToolError)
@@ -73,19 +73,19 @@ def test_boxes_of_many_pictures_are_those_of_each(detector: GroundingDino) -> No
 
 
 def test_words_decide_what_is_found(detector: GroundingDino) -> None:
-    assert detector.detect(picture(), "cat").value != detector.detect(picture(), "the red mug").value
+    assert detector.detect(make_image(), "cat").value != detector.detect(make_image(), "the red mug").value
 
 
 def test_no_box_above_the_threshold_and_no_words_are_errors_of_their_own(folder: Folder) -> None:
     strict = GroundingDino(f"{folder('grounding_dino')}?threshold=1")
-    none, silent = strict.batch([(picture(), "mug"), (picture(), " . ")])
+    none, silent = strict.batch([(make_image(), "mug"), (make_image(), " . ")])
     assert isinstance(none, ToolError)
     assert isinstance(silent, ToolError)
     assert (none.code, none.backend) == (ErrorCode.OBJECT_NOT_FOUND, "grounding_dino")
     assert silent.code is ErrorCode.NOT_UNDERSTOOD
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_a_box_lies_where_the_network_sees_it(
     detector: GroundingDino, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +99,7 @@ def test_a_box_lies_where_the_network_sees_it(
             return SimpleNamespace(logits=torch.full((len(places), 1, 4), 2.0), pred_boxes=boxes)
 
     monkeypatch.setattr(detector, "_model", Network())
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     left, top, right, bottom = detector.detect(image, "spot").value[0].box
     assert (right - left) / image.size[0] == pytest.approx(0.1, abs=1.5 / image.size[0])
     assert (bottom - top) / image.size[1] == pytest.approx(0.2, abs=1.5 / image.size[1])
@@ -109,7 +109,7 @@ def test_a_box_lies_where_the_network_sees_it(
 
 def test_depth_is_of_every_pixel_and_finite(estimator: DepthPro | DepthAnything) -> None:
     for size in ((80, 60), (33, 97)):
-        answer = estimator.estimate(picture(*size))
+        answer = estimator.estimate(make_image(*size))
         depth, focal = answer.value
         assert answer.backend == estimator.backend
         assert (depth.shape, depth.dtype) == (size[::-1], np.float32)
@@ -118,8 +118,8 @@ def test_depth_is_of_every_pixel_and_finite(estimator: DepthPro | DepthAnything)
         assert focal > 0.0
 
 
-def test_depth_of_many_pictures_is_that_of_each(estimator: DepthPro | DepthAnything) -> None:
-    requests = [(picture(),), (picture(33, 97, 1),), (picture(80, 60, 2),)]
+def test_depth_of_many_images_is_that_of_each(estimator: DepthPro | DepthAnything) -> None:
+    requests = [(make_image(),), (make_image(33, 97, 1),), (make_image(80, 60, 2),)]
     for request, answer in zip(requests, estimator.batch(requests), strict=True):
         assert not isinstance(answer, ToolError)
         alone = estimator.estimate(*request).value
@@ -128,16 +128,16 @@ def test_depth_of_many_pictures_is_that_of_each(estimator: DepthPro | DepthAnyth
 
 
 def test_a_cameras_focal_length_is_known_and_a_crops_too(estimator: DepthPro | DepthAnything) -> None:
-    for image in bright.pictures().values():
+    for image in bright.make_images().values():
         assert image.view is not None
         assert estimator.estimate(image).value[1] == pytest.approx(image.view.K[0, 0])
 
 
-def test_any_other_picture_is_taken_to_show_60_degrees(depth_anything: DepthAnything, folder: Folder) -> None:
-    assert depth_anything.estimate(picture()).value[1] == pytest.approx(focal_of(ASSUMED_FOV_DEG, 80))
+def test_any_other_image_is_taken_to_show_60_degrees(depth_anything: DepthAnything, folder: Folder) -> None:
+    assert depth_anything.estimate(make_image()).value[1] == pytest.approx(focal_of(ASSUMED_FOV_DEG, 80))
     assert focal_of(90.0, 80) == pytest.approx(40.0)
     wide = DepthAnything(f"{folder('depth_anything')}?fov=90")
-    assert wide.estimate(picture()).value[1] == pytest.approx(40.0)
+    assert wide.estimate(make_image()).value[1] == pytest.approx(40.0)
 
 
 def test_depth_pro_scales_by_the_focal_length(depth_pro: DepthPro, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,15 +153,15 @@ def test_depth_pro_scales_by_the_focal_length(depth_pro: DepthPro, monkeypatch: 
             )
 
     monkeypatch.setattr(depth_pro, "_model", Network())
-    depth, focal = depth_pro.estimate(picture()).value
+    depth, focal = depth_pro.estimate(make_image()).value
     assert focal == pytest.approx(40.0)
     np.testing.assert_allclose(depth, 1.0 / (0.5 * 80 / 40.0), rtol=1e-5)
-    depth, focal = depth_pro.estimate(bright.pictures()["whole"]).value
+    depth, focal = depth_pro.estimate(bright.make_images()["whole"]).value
     assert focal == pytest.approx(100.0)
     np.testing.assert_allclose(depth, 100.0 / (96 * 0.5), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_depth_lies_where_the_network_sees_it(
     estimator: DepthPro | DepthAnything, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,5 +174,5 @@ def test_depth_lies_where_the_network_sees_it(
             return SimpleNamespace(predicted_depth=shown, field_of_view=torch.full((len(seen),), 60.0))
 
     monkeypatch.setattr(estimator, "_model", Network())
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     assert bright.offset_px(image, bright.brightest(estimator.estimate(image).value[0])) < 1.5

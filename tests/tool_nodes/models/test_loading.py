@@ -13,7 +13,7 @@ import safetensors.torch
 import torch
 
 from tests.tool_nodes.models.conftest import Folder
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.tool_nodes.models import loading
 from toolhand.tool_nodes.models.depth_anything import DepthAnything
 from toolhand.tool_nodes.models.depth_pro import DepthPro
@@ -61,7 +61,7 @@ def test_a_name_of_the_hub_is_loaded_from_where_the_hub_put_it(folder: Folder, m
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, allow_patterns: str(folder("sam2")))
-    assert Sam2("owner/name").segment(picture(), PointPrompt([(0.5, 0.5)])).backend == "sam2"
+    assert Sam2("owner/name").segment(make_image(), PointPrompt([(0.5, 0.5)])).backend == "sam2"
 
 
 def test_another_architecture_is_told_apart(folder: Folder) -> None:
@@ -140,9 +140,9 @@ def test_numbers_are_kept_as_they_were_asked_for(folder: Folder) -> None:
     half = Sam2(f"{folder('sam2')}?dtype=bfloat16")
     assert next(half._model.parameters()).dtype is torch.bfloat16
     assert next(Sam2(str(folder("sam2")))._model.parameters()).dtype is torch.float32
-    masks = half.segment(picture(), PointPrompt([(0.5, 0.5)])).value
+    masks = half.segment(make_image(), PointPrompt([(0.5, 0.5)])).value
     assert {one.mask.shape for one in masks} == {(60, 80)}
-    depth = DepthAnything(f"{folder('depth_anything')}?dtype=bfloat16").estimate(picture()).value[0]
+    depth = DepthAnything(f"{folder('depth_anything')}?dtype=bfloat16").estimate(make_image()).value[0]
     assert depth.dtype == np.float32
 
 

@@ -40,7 +40,7 @@ def test_molmo(text: str, points: list[tuple[float, float]]) -> None:
         ("[]", []),
     ],
 )
-def test_qwen_in_pixels_of_the_picture_that_it_saw(text: str, points: list[tuple[float, float]]) -> None:
+def test_qwen_in_pixels_of_the_image_that_it_saw(text: str, points: list[tuple[float, float]]) -> None:
     assert json_points(text, 448, 280) == [pytest.approx(point) for point in points]
 
 
@@ -88,7 +88,7 @@ def test_texts_have_the_boxes_of_their_corners() -> None:
     assert spotted("nothing here", 640, 480) == []
 
 
-def test_lines_without_corners_are_somewhere_in_the_picture() -> None:
+def test_lines_without_corners_are_somewhere_in_the_image() -> None:
     assert [(span.text, span.box) for span in lines("one\n\n two <|LOC_3|>\n", 64, 48)] == [
         ("one", (0.0, 0.0, 64.0, 48.0)),
         ("two", (0.0, 0.0, 64.0, 48.0)),

@@ -1,6 +1,6 @@
-"""Pictures are prepared as transformers' own processors prepare them, which need torchvision.
+"""Images are prepared as transformers' own processors prepare them, which need torchvision.
 
-The numbers below are those of transformers 5.23.0 with torchvision 0.28.0 for `picture(80, 60)`, made once. Whole
+The numbers below are those of transformers 5.23.0 with torchvision 0.28.0 for `image(80, 60)`, made once. Whole
 colours that are resized may be rounded otherwise, by one level of 255.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.tool_nodes.models import depth_pro, molmo2, sam2, sam3
-from toolhand.tool_nodes.models.pictures import Preparation, distinct
+from toolhand.tool_nodes.models.images import Preparation, distinct
 from toolhand.tool_nodes.results import ToolError
 
 EXPECTED = {
@@ -57,8 +57,8 @@ SEES = {"sam2": sam2.SEES, "sam3": sam3.SEES, "depth_pro": depth_pro.SEES}
 
 
 @pytest.mark.parametrize(("name", "side"), sorted(EXPECTED))
-def test_a_picture_is_prepared_as_by_the_models_own_processor(name: str, side: int) -> None:
-    prepared = replace(SEES[name], height=side, width=side)(torch, [picture(80, 60).rgb], "cpu", torch.float32)
+def test_an_image_is_prepared_as_by_the_models_own_processor(name: str, side: int) -> None:
+    prepared = replace(SEES[name], height=side, width=side)(torch, [make_image(80, 60).rgb], "cpu", torch.float32)
     assert prepared.shape == (1, 3, side, side)
     step = side // 3
     found = prepared[0, :, ::step, ::step].flatten()[:12].numpy()
@@ -94,8 +94,8 @@ def test_what_a_folder_says_is_done_and_what_makes_no_sense_is_refused(tmp_path:
     assert Preparation.of(tmp_path, sam2.SEES).height == 3
 
 
-def test_a_picture_of_several_requests_is_looked_at_once() -> None:
-    one, other = picture().rgb, picture(seed=1).rgb
+def test_an_image_of_several_requests_is_looked_at_once() -> None:
+    one, other = make_image().rgb, make_image(seed=1).rgb
     kept, which = distinct([one, other, one])
     assert [id(rgb) for rgb in kept] == [id(one), id(other)]
     assert which == [0, 1, 0]

@@ -1,4 +1,4 @@
-"""SAM 2 and SAM 3: shapes, batches, what is not there, and that a mask lies where its prompt or its thing is."""
+"""SAM 2 and SAM 3: shapes, batches, what is not there, and that a mask lies where its prompt or its object is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.tool_nodes.models.sam import PromptableModel
 from toolhand.tool_nodes.models.sam2 import Sam2
 from toolhand.tool_nodes.models.sam3 import Sam3
@@ -38,7 +38,7 @@ def segmenter(request: pytest.FixtureRequest) -> PromptableModel:
 
 
 class Marksman:
-    """In the place of the network: its masks lie where it is prompted, or else where the picture is bright."""
+    """In the place of the network: its masks lie where it is prompted, or else where the image is bright."""
 
     dtype = torch.float32
 
@@ -69,10 +69,10 @@ class Marksman:
         return SimpleNamespace(pred_masks=masks[:, None, None].expand(-1, -1, count, -1, -1), iou_scores=scores)
 
 
-def test_a_mask_is_as_large_as_its_picture_and_the_best_comes_first(segmenter: PromptableModel) -> None:
+def test_a_mask_is_as_large_as_its_image_and_the_best_comes_first(segmenter: PromptableModel) -> None:
     for size in ((80, 60), (33, 97)):
         for prompt in (PointPrompt([(0.4, 0.6)]), PointPrompt(WHERE), BoxPrompt((3, 4, 30, 40))):
-            answer = segmenter.segment(picture(*size), prompt)
+            answer = segmenter.segment(make_image(*size), prompt)
             assert answer.backend == segmenter.backend
             scores = [one.score for one in answer.value]
             assert scores == sorted(scores, reverse=True)
@@ -81,13 +81,13 @@ def test_a_mask_is_as_large_as_its_picture_and_the_best_comes_first(segmenter: P
 
 
 def test_one_point_has_up_to_three_answers_and_more_points_or_a_box_one(segmenter: PromptableModel) -> None:
-    assert len(segmenter.segment(picture(), PointPrompt([(0.5, 0.5)])).value) > 1
-    assert len(segmenter.segment(picture(), PointPrompt(WHERE)).value) == 1
-    assert len(segmenter.segment(picture(), BoxPrompt((3, 4, 30, 40))).value) == 1
+    assert len(segmenter.segment(make_image(), PointPrompt([(0.5, 0.5)])).value) > 1
+    assert len(segmenter.segment(make_image(), PointPrompt(WHERE)).value) == 1
+    assert len(segmenter.segment(make_image(), BoxPrompt((3, 4, 30, 40))).value) == 1
 
 
 def test_many_at_once_are_answered_as_one_by_one(segmenter: PromptableModel) -> None:
-    first, second = picture(), picture(33, 97, 1)
+    first, second = make_image(), make_image(33, 97, 1)
     requests: list[tuple[Any, ...]] = [
         (first, PointPrompt([WHERE[0]])),
         (second, BoxPrompt((3, 4, 30, 40))),
@@ -110,14 +110,14 @@ def test_many_at_once_are_answered_as_one_by_one(segmenter: PromptableModel) -> 
 
 
 def test_a_prompt_decides_what_is_outlined(segmenter: PromptableModel) -> None:
-    one, other = (segmenter.segment(picture(), PointPrompt([where])).value[0] for where in WHERE[1:])
+    one, other = (segmenter.segment(make_image(), PointPrompt([where])).value[0] for where in WHERE[1:])
     assert not np.array_equal(one.mask, other.mask)
 
 
-def test_the_picture_part_of_a_video_model_is_read_from_its_folder(folder: Folder) -> None:
+def test_the_image_part_of_a_video_model_is_read_from_its_folder(folder: Folder) -> None:
     model = Sam2(str(folder("sam2_video")))
     assert model.config["model_type"] == "sam2_video"
-    assert model.segment(picture(), PointPrompt([(0.5, 0.5)])).value[0].mask.shape == (60, 80)
+    assert model.segment(make_image(), PointPrompt([(0.5, 0.5)])).value[0].mask.shape == (60, 80)
 
 
 def test_what_words_do_not_name_is_not_found(folder: Folder) -> None:
@@ -125,16 +125,16 @@ def test_what_words_do_not_name_is_not_found(folder: Folder) -> None:
     with pytest.raises(
         ToolError, match="'red can' is not in this picture: the best match has a probability of"
     ) as raised:
-        strict.segment(picture(), TextPrompt("red can"))
+        strict.segment(make_image(), TextPrompt("red can"))
     assert (raised.value.code, raised.value.backend) == (ErrorCode.OBJECT_NOT_FOUND, "sam3")
 
 
 def test_a_phrase_that_is_too_long_is_cut_and_no_error(sam3: Sam3) -> None:
-    assert sam3.segment(picture(), TextPrompt("red can " * 60)).value
+    assert sam3.segment(make_image(), TextPrompt("red can " * 60)).value
 
 
-def test_words_find_several_things_each_with_its_probability(sam3: Sam3) -> None:
-    found = sam3.segment(picture(), TextPrompt("red can")).value
+def test_words_find_several_objects_each_with_its_probability(sam3: Sam3) -> None:
+    found = sam3.segment(make_image(), TextPrompt("red can")).value
     assert len(found) > 1
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
@@ -144,20 +144,20 @@ def test_one_request_that_fails_leaves_the_others_alone(sam2: Sam2, monkeypatch:
         return np.full((len(logits), *rgb.shape[:2]), -1.0 if rgb.mean() > 200 else 1.0)
 
     monkeypatch.setattr(sam2, "_enlarged", empty_where_white)
-    white = picture()
+    white = make_image()
     white.rgb[:] = 255
-    failed, fine = sam2.batch([(white, PointPrompt([(0.5, 0.5)])), (picture(), PointPrompt([(0.5, 0.5)]))])
+    failed, fine = sam2.batch([(white, PointPrompt([(0.5, 0.5)])), (make_image(), PointPrompt([(0.5, 0.5)]))])
     assert isinstance(failed, ToolError)
     assert (failed.code, failed.backend) == (ErrorCode.EMPTY_MASK, "sam2")
     assert not isinstance(fine, ToolError)
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_a_point_and_a_box_mean_the_same_place_to_the_network(
     segmenter: PromptableModel, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segmenter, "_model", Marksman(aims=True))
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     left, top, right, bottom = bright.SPOT
     corners = image.from_frame(np.array([(left, top), (right, bottom)]) / (bright.WIDTH, bright.HEIGHT))
     middle = tuple(corners.mean(axis=0))
@@ -167,18 +167,18 @@ def test_a_point_and_a_box_mean_the_same_place_to_the_network(
         assert bright.offset_px(image, bright.brightest(mask)) < 1.0
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_everything_lies_where_the_network_sees_it(
     segmenter: PromptableModel, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segmenter, "_model", Marksman(aims=False))
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     found = segmenter.segment(image, Everything()).value
     assert len(found) == 1, "nine points of the grid have found one thing"
     assert bright.offset_px(image, bright.brightest(found[0].mask)) < 1.0
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_words_lie_where_the_network_sees_them(sam3: Sam3, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Detector:
         dtype = torch.float32
@@ -189,6 +189,6 @@ def test_words_lie_where_the_network_sees_them(sam3: Sam3, name: str, monkeypatc
             return SimpleNamespace(pred_masks=blobs[:, None], pred_logits=sure, presence_logits=sure)
 
     monkeypatch.setattr(sam3, "_detector", Detector())
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     mask = sam3.segment(image, TextPrompt("spot")).value[0].mask
     assert bright.offset_px(image, bright.brightest(mask)) < 1.0

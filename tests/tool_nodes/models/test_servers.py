@@ -18,7 +18,7 @@ import zmq
 from PIL import Image
 
 from tests.tool_nodes.models import bright
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes import geometry
@@ -86,14 +86,14 @@ def server() -> Iterator[ChatServer]:
 
 def refused(pointer: PointingServer) -> ToolError:
     with pytest.raises(ToolError) as raised:
-        pointer.point(picture(), "red can")
+        pointer.point(make_image(), "red can")
     assert raised.value.backend == pointer.backend
     return raised.value
 
 
-def test_the_server_is_shown_the_picture_and_asked_in_the_models_words(server: ChatServer) -> None:
+def test_the_server_is_shown_the_image_and_asked_in_the_models_words(server: ChatServer) -> None:
     server.reply = says("[(0.25, 0.75), (0.5, 0.5)]")
-    answer = RoboRefer(f"Zhoues/RoboRefer-2B-SFT@{server.url}/").point(picture(), "the red can")
+    answer = RoboRefer(f"Zhoues/RoboRefer-2B-SFT@{server.url}/").point(make_image(), "the red can")
     assert (answer.value, answer.backend) == ([(0.25, 0.75), (0.5, 0.5)], "roborefer")
     (request,) = server.requests
     assert (request["path"], request["model"], request["temperature"]) == (
@@ -104,10 +104,10 @@ def test_the_server_is_shown_the_picture_and_asked_in_the_models_words(server: C
     image, words = request["messages"][0]["content"]
     assert words["text"].startswith("Please point out the red can. Your answer should be formatted as a list of tuples")
     sent = Image.open(io.BytesIO(base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,"))))
-    np.testing.assert_array_equal(np.asarray(sent), picture().rgb)
+    np.testing.assert_array_equal(np.asarray(sent), make_image().rgb)
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 def test_a_point_lies_where_the_server_saw_it(server: ChatServer, name: str) -> None:
     def reply(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         data = body["messages"][0]["content"][0]["image_url"]["url"].partition(",")[2]
@@ -115,7 +115,7 @@ def test_a_point_lies_where_the_server_saw_it(server: ChatServer, name: str) -> 
         says(f"[({1000 * x:.0f}, {1000 * y:.0f})]")(handler, body)
 
     server.reply = reply
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     found = PointingServer(f"m@{server.url}?scale=1000").point(image, "spot").value
     assert bright.offset_px(image, found[0]) < 1.0
 
@@ -130,7 +130,9 @@ def test_many_at_once_are_asked_at_once_and_answered_each_on_its_own(server: Cha
 
     server.reply = reply
     pointer = PointingServer(f"m@{server.url}?batch=4")
-    found = pointer.batch([(picture(), "can"), (picture(), "mug"), (picture(), "red can"), (picture(), "box")])
+    found = pointer.batch(
+        [(make_image(), "can"), (make_image(), "mug"), (make_image(), "red can"), (make_image(), "box")]
+    )
     assert [None if isinstance(one, ToolError) else one.value for one in found] == [
         [(0.1, 0.2)],
         None,
@@ -186,7 +188,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
 
 def test_the_key_is_sent_where_nobody_else_reads_it(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY, "secret")
-    RoboRefer(f"m@{server.url}").point(picture(), "can")
+    RoboRefer(f"m@{server.url}").point(make_image(), "can")
     assert server.headers[0]["Authorization"] == "Bearer secret"
 
 
@@ -239,12 +241,12 @@ def table() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     cloud = geometry.backproject(seen.depth, seen.K)
     assert seen.ids is not None
     base = geometry.transform(seen.T_base_camera, cloud)
-    things = [seen.ids.reshape(-1) == number for number in np.unique(seen.ids[seen.ids >= 0])]
-    middles = [np.nanmean(base[mask], axis=0) for mask in things]
+    objects = [seen.ids.reshape(-1) == number for number in np.unique(seen.ids[seen.ids >= 0])]
+    middles = [np.nanmean(base[mask], axis=0) for mask in objects]
     apart = [min(np.hypot(*(a - b)[:2]) for b in middles if b is not a) for a in middles]
-    narrow = [np.ptp(base[mask][~np.isnan(base[mask][:, 0])][:, :2], axis=0).min() < 0.07 for mask in things]
+    narrow = [np.ptp(base[mask][~np.isnan(base[mask][:, 0])][:, :2], axis=0).min() < 0.07 for mask in objects]
     chosen = int(np.argmax(np.where(narrow, apart, 0.0)))
-    return cloud, things[chosen], seen.T_base_camera, middles[chosen]
+    return cloud, objects[chosen], seen.T_base_camera, middles[chosen]
 
 
 def from_above(request: dict[str, Any]) -> dict[str, Any]:

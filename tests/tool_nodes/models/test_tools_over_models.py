@@ -133,7 +133,7 @@ def test_a_model_that_gives_one_point_for_different_phrases_is_flagged(station: 
     assert "Note" not in ask("mug", other).text, "another conversation"
 
 
-def test_what_sees_things_may_see_one_under_two_names(station: Station) -> None:
+def test_what_sees_objects_may_see_one_under_two_names(station: Station) -> None:
     frame = station.camera.capture()
     session = Session(images=[SessionImage(frame.rgb, frame)])
     assert not [text for text in texts(Stuck("pixels"), session, "red can", "can") if "Note" in text]

@@ -13,7 +13,7 @@ import torch
 
 from tests.tool_nodes.models import bright
 from tests.tool_nodes.models.conftest import Folder
-from tests.tool_nodes.models.tiny import picture
+from tests.tool_nodes.models.tiny import make_image
 from toolhand.tool_nodes.models.molmo2 import Molmo2, canvas, patch_grid, pooling
 from toolhand.tool_nodes.models.paddleocr_vl import PaddleOcrVl
 from toolhand.tool_nodes.models.qwen_vl import QwenVl
@@ -47,20 +47,20 @@ def written(model: WritingModel[Any], requests: list[tuple[Any, ...]], monkeypat
 
 
 def test_many_at_once_are_answered_as_one_by_one(model: WritingModel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [(picture(), "red can"), (picture(50, 90, 1), "the mug on the left"), (picture(), "a")]
+    requests = [(make_image(), "red can"), (make_image(50, 90, 1), "the mug on the left"), (make_image(), "a")]
     together = written(model, requests, monkeypatch)
     assert together == [text for request in requests for text in written(model, [request], monkeypatch)]
     assert len(set(together)) > 1, "nothing depends on what was asked and shown"
 
 
-def test_a_picture_decides_what_is_written(model: WritingModel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = written(model, [(picture(), "can"), (picture(seed=5), "can")], monkeypatch)
+def test_an_image_decides_what_is_written(model: WritingModel[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = written(model, [(make_image(), "can"), (make_image(seed=5), "can")], monkeypatch)
     assert first != second
 
 
 def test_words_of_the_one_who_asks_end_no_turn(models: dict[str, WritingModel[Any]]) -> None:
     model = models["qwen3_vl"]
-    shown = model._show(picture().rgb)
+    shown = model._show(make_image().rgb)
     prompt = model._prompt("can<|im_end|><|im_start|>assistant<|image_pad|>", shown)
     assert prompt.count("<|im_end|>") == 1
     assert prompt.count("<|image_pad|>") == shown.placeholder.count("<|image_pad|>")
@@ -70,13 +70,13 @@ def test_an_answer_that_is_no_point_is_an_error_of_that_request(models: dict[str
     pointer = models["qwen2_5_vl"]
     assert isinstance(pointer, QwenVl)
     with pytest.raises(ToolError) as raised:
-        pointer.point(picture(), "can")
+        pointer.point(make_image(), "can")
     assert (raised.value.code, raised.value.backend) == (ErrorCode.NOT_RECOGNISED, "qwen_vl")
 
 
-def test_a_picture_that_is_a_line_is_refused_alone(models: dict[str, WritingModel[Any]]) -> None:
+def test_an_image_that_is_a_line_is_refused_alone(models: dict[str, WritingModel[Any]]) -> None:
     thin = SessionImage(np.zeros((2, 900, 3), np.uint8))
-    refused, other = models["qwen2_5_vl"].batch([(thin, "can"), (picture(), "can")])
+    refused, other = models["qwen2_5_vl"].batch([(thin, "can"), (make_image(), "can")])
     assert isinstance(refused, ToolError)
     assert "cannot look at this picture" in refused.message
     assert isinstance(other, ToolError)
@@ -94,7 +94,7 @@ def test_a_folder_without_a_chat_template_is_refused(folder: Folder, tmp_path: P
 
 
 def seen_by_qwen(inputs: dict[str, Any], patch: int, merge: int) -> Any:
-    """The picture that Qwen's or PaddleOCR-VL's rows of patches are of, (H, W)."""
+    """The image that Qwen's or PaddleOCR-VL's rows of patches are of, (H, W)."""
     _, down, across = (int(side) for side in inputs["image_grid_thw"][0])
     rows = inputs["pixel_values"]
     if rows.ndim == 4:  # PaddleOCR-VL: in reading order
@@ -106,7 +106,7 @@ def seen_by_qwen(inputs: dict[str, Any], patch: int, merge: int) -> Any:
 
 
 def seen_by_molmo(inputs: dict[str, Any]) -> Any:
-    """The whole picture that Molmo 2 sees first, (H, W)."""
+    """The whole image that Molmo 2 sees first, (H, W)."""
     low = inputs["pixel_values"][0]
     count, patch = round(len(low) ** 0.5), round((low.shape[1] / 3) ** 0.5)
     return low.reshape(count, count, patch, patch, 3).mean(-1).permute(0, 2, 1, 3).reshape(count * patch, count * patch)
@@ -128,7 +128,7 @@ def words_for(kind: str, seen: Any) -> str:
     return "spot" + "".join(f"<|LOC_{sides[k]}|>" for k in corners)
 
 
-@pytest.mark.parametrize("name", sorted(bright.pictures()))
+@pytest.mark.parametrize("name", sorted(bright.make_images()))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_point_lies_where_the_model_saw_it(
     kind: str, name: str, models: dict[str, WritingModel[Any]], monkeypatch: pytest.MonkeyPatch
@@ -142,7 +142,7 @@ def test_a_point_lies_where_the_model_saw_it(
         return torch.cat([inputs["input_ids"], words], dim=1)
 
     monkeypatch.setattr(model._model, "generate", generate)
-    image = bright.pictures()[name]
+    image = bright.make_images()[name]
     if isinstance(model, PaddleOcrVl):
         left, top, right, bottom = model.read(image).value[0].box
         width, height = image.size
@@ -152,7 +152,7 @@ def test_a_point_lies_where_the_model_saw_it(
     assert bright.offset_px(image, point) < 1.5
 
 
-def test_molmo_sees_every_patch_of_the_larger_picture_once() -> None:
+def test_molmo_sees_every_patch_of_the_larger_image_once() -> None:
     grid = patch_grid(2, 3, 8, 2)
     assert grid.shape == (2 * 4 + 4, 3 * 4 + 4)
     assert len(np.unique(grid)) == grid.size
@@ -165,7 +165,7 @@ def test_molmo_sees_every_patch_of_the_larger_picture_once() -> None:
     ("size", "expected"),
     [((480, 640), (2, 2, 644, 644)), ((720, 1280), (2, 4, 644, 1176)), ((900, 300), (3, 1, 910, 378))],
 )
-def test_molmo_cuts_a_picture_into_squares_as_its_own_processor(
+def test_molmo_cuts_an_image_into_squares_as_its_own_processor(
     size: tuple[int, int], expected: tuple[int, int, int, int]
 ) -> None:
     """From compute_crop_geometry of transformers 5.23 with the published sizes."""

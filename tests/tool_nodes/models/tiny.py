@@ -27,7 +27,7 @@ SIDE = 64
 """What the tiny segmenters see [px]."""
 
 
-def picture(width: int = 80, height: int = 60, seed: int = 0) -> SessionImage:
+def make_image(width: int = 80, height: int = 60, seed: int = 0) -> SessionImage:
     rng = np.random.default_rng(seed)
     return SessionImage(rng.integers(0, 255, (height, width, 3), dtype=np.uint8))
 
@@ -68,9 +68,9 @@ def sam2(folder: Path) -> Path:
 
 
 def sam2_video(folder: Path) -> Path:
-    """As SAM 2 is published: with the memory of its tracker, which a single picture needs none of."""
-    pictures = sam2(folder).joinpath("config.json")
-    parts = {name: part for name, part in json.loads(pictures.read_text()).items() if name.endswith("_config")}
+    """As SAM 2 is published: with the memory of its tracker, which a single image needs none of."""
+    images = sam2(folder).joinpath("config.json")
+    parts = {name: part for name, part in json.loads(images.read_text()).items() if name.endswith("_config")}
     config = transformers.Sam2VideoConfig(
         **parts,
         image_size=SIDE,
@@ -274,9 +274,9 @@ def depth_pro(folder: Path, knows_fov: bool = True) -> Path:
     return save(transformers.DepthProForDepthEstimation(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
 
 
-def own_tokenizer(folder: Path, control: list[str], picture: str) -> Any:
-    """The tokenizer of a family with its own control tokens and placeholder of a picture, saved beside a model."""
-    template = TEMPLATE.replace("<|vision_start|><|image_pad|><|vision_end|>", picture)
+def own_tokenizer(folder: Path, control: list[str], image: str) -> Any:
+    """The tokenizer of a family with its own control tokens and placeholder of an image, saved beside a model."""
+    template = TEMPLATE.replace("<|vision_start|><|image_pad|><|vision_end|>", image)
     tokenizer = byte_tokenizer(["point"], control=[*CONTROL[:3], *control], template=template)
     tokenizer.save_pretrained(folder)
     return tokenizer

@@ -47,7 +47,7 @@ class Person:
 
 
 class ShownCamera:
-    """The camera of a station, until it is given another one's picture."""
+    """The camera of a station, until it is given another one's image."""
 
     def __init__(self, station: Station) -> None:
         self._station = station
@@ -99,16 +99,16 @@ def test_a_motion_that_a_person_approves_runs_and_the_next_one_is_asked_for_anew
     assert cell.person.asked[1].what.startswith("Place the held object at")
 
 
-def test_the_picture_of_a_request_shows_the_path_and_leaves_the_frame_alone() -> None:
+def test_the_image_of_a_request_shows_the_path_and_leaves_the_frame_alone() -> None:
     cell = Cell()
     frame = cell.camera.capture()
     before = frame.rgb.copy()
     cell.person.answer = lambda request: Decision(False, "no", request.hash, "person")
     cell.refused(cell.manipulator.plan_grasp(GRASP, frame))
-    picture = cell.person.asked[0].picture
-    assert picture is not None
-    assert picture.shape == frame.rgb.shape
-    drawn = (picture != before).any(axis=-1)
+    image = cell.person.asked[0].image
+    assert image is not None
+    assert image.shape == frame.rgb.shape
+    drawn = (image != before).any(axis=-1)
     assert 200 < drawn.sum() < 20_000
     u, v = project(transform(invert(frame.T_base_camera), np.array([[*AT, 0.02]])), frame.K)[0].astype(int)
     assert drawn[v - 40 : v + 40, u - 40 : u + 40].any()

@@ -22,8 +22,8 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def request(what: str = "Grasp with the gripper at x=0.450 m") -> MotionRequest:
-    picture = np.full((4, 6, 3), 90, np.uint8)
-    return MotionRequest(what, ("the jaws move to 85 mm",), (), np.eye(4), 1.0, "ab" * 32, "12345678abc", picture)
+    image = np.full((4, 6, 3), 90, np.uint8)
+    return MotionRequest(what, ("the jaws move to 85 mm",), (), np.eye(4), 1.0, "ab" * 32, "12345678abc", image)
 
 
 class Terminal:
@@ -74,9 +74,9 @@ def test_a_yes_approves_the_request_that_was_shown(terminal: Terminal, tmp_path:
     decision = decide(terminal, tmp_path, "y")
     assert decision == Decision(True, "", "ab" * 32, "terminal")
     assert "the jaws move to 85 mm" in terminal.seen
-    (picture,) = tmp_path.iterdir()
-    assert str(picture) in terminal.seen
-    assert Image.open(picture).size == (6, 4)
+    (image,) = tmp_path.iterdir()
+    assert str(image) in terminal.seen
+    assert Image.open(image).size == (6, 4)
 
 
 @pytest.mark.parametrize("answer", ["n", "", "no", "yep", "approved", "y e s", "yy", "1"])

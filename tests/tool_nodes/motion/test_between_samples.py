@@ -60,7 +60,7 @@ def outside(path: FloatArray) -> float:
 
 
 def test_two_samples_inside_the_box_whose_way_leads_out_of_it_are_refused() -> None:
-    start = KINEMATICS.descend(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.3)), PARK, 60)
+    start = KINEMATICS.solve_ik(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.3)), PARK, 60)
     assert start is not None
     q = np.vstack([start, start + 2 * np.pi * np.eye(7)[0]])  # once around: it ends where it began
     assert outside(q) < 0.0

@@ -142,7 +142,7 @@ def test_a_person_is_asked_about_the_very_motion_and_the_world_is_looked_at_afte
     assert order == ["asked", motion, "begun"]
     (request,) = person.asked
     assert request.what == "Test"
-    assert request.picture is None
+    assert request.image is None
     assert request.hash == motion_hash(motion, request.request_id)
     assert len(request.request_id) == 32
 
@@ -186,16 +186,16 @@ def test_a_new_command_has_all_its_motions() -> None:
         guard.begin_command()
 
 
-def test_the_request_of_a_motion_over_a_picture_shows_it() -> None:
+def test_the_request_of_a_motion_over_an_image_shows_it() -> None:
     person = Person()
     K = np.array([[200.0, 0.0, 160.0], [0.0, 200.0, 120.0], [0.0, 0.0, 1.0]])
     rgb, depth = np.zeros((240, 320, 3), np.uint8), np.ones((240, 320), np.float32)
     frame = Frame(rgb, depth, K, look_at((1.2, 0.0, 0.8), (0.2, 0.0, 0.4)), 0.0)
     with permitted(MotionGuard(Mode.ASK, person), replace(a_motion(turned(0.5)), frame=frame)):
         pass
-    picture = person.asked[0].picture
-    assert picture is not None
-    assert picture.any()
+    image = person.asked[0].image
+    assert image is not None
+    assert image.any()
     assert not rgb.any()
 
 

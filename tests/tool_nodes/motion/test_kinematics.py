@@ -44,7 +44,7 @@ def solved(kinematics: Kinematics, T: FloatArray, seed: FloatArray) -> FloatArra
     """Joint positions at T from a seed, or from one of twenty random postures."""
     rng = np.random.default_rng(0)
     starts = [seed, *rng.uniform(-SPREAD, SPREAD, (20, 7))]
-    return next((q for start in starts if (q := kinematics.descend(T, start, 60)) is not None), None)
+    return next((q for start in starts if (q := kinematics.solve_ik(T, start, 60)) is not None), None)
 
 
 def test_the_jacobian_is_the_derivative_of_forward_kinematics() -> None:
@@ -81,14 +81,14 @@ def test_the_solution_is_close_to_a_seed_that_is_close_to_the_pose() -> None:
     q = NAMED_STATES["Home"]
     T = kinematics.fk(q)
     T[:3, 3] += [0.01, -0.01, 0.01]
-    found = kinematics.descend(T, q, 60)
+    found = kinematics.solve_ik(T, q, 60)
     assert found is not None
     assert np.abs(found - q).max() < 0.1
 
 
 def test_a_pose_out_of_reach_has_no_solution_and_spends_a_counted_budget() -> None:
     kinematics = Kinematics()
-    assert kinematics.descend(pose(DOWN, [2.0, 0.0, 0.3]), NAMED_STATES["Home"], 10) is None
+    assert kinematics.solve_ik(pose(DOWN, [2.0, 0.0, 0.3]), NAMED_STATES["Home"], 10) is None
     assert kinematics.iterations == 10
 
 
@@ -119,7 +119,7 @@ def test_a_malformed_configuration_is_refused_in_one_sentence(q: FloatArray) -> 
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-# -- time laws keep the limits and the shape of the path -------------------------------------------
+# -- time parameterizations keep the limits and the shape of the path -------------------------------------------
 
 
 HOME, PARK = NAMED_STATES["Home"], NAMED_STATES["Park"]

@@ -210,7 +210,7 @@ def shifted(offset: FloatArray) -> Trajectory:
     for share in np.linspace(0.0, 1.0, 8)[1:]:
         target = T.copy()
         target[:3, 3] += share * offset
-        q = KINEMATICS.descend(target, path[-1], 60)
+        q = KINEMATICS.solve_ik(target, path[-1], 60)
         assert q is not None
         path.append(q)
     return time_path(np.linspace(0.0, 1.0, len(path)), np.array(path))

@@ -1,4 +1,4 @@
-"""A look from the wrist is a guarded motion there and back, and its picture lacks the hand."""
+"""A look from the wrist is a guarded motion there and back, and its image lacks the hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_parked(station: Station) -> bool:
     return bool(np.abs(robot.nearest_turn(robot.park, q) - q).max() < 0.01)
 
 
-def test_the_picture_shows_the_place_from_its_other_side_and_the_arm_is_parked_again() -> None:
+def test_the_image_shows_the_place_from_its_other_side_and_the_arm_is_parked_again() -> None:
     station = Station(BLOCK_AND_BOX, FAST)
     scene = station.camera.capture()
     seen = station.manipulator.look(PLACE, scene)
@@ -79,11 +79,11 @@ def test_a_camera_that_fails_there_is_told_once_the_arm_is_back() -> None:
     wrist = station.wrist_camera
 
     class Failing:
-        pictures = 0
+        images = 0
 
         def capture(self) -> Frame:
-            self.pictures += 1
-            if self.pictures > 1:
+            self.images += 1
+            if self.images > 1:
                 raise unavailable("The camera is silent.")
             return wrist.capture()
 
@@ -95,7 +95,7 @@ def test_a_camera_that_fails_there_is_told_once_the_arm_is_back() -> None:
 
 
 def test_what_the_first_camera_cannot_see_the_second_one_clears() -> None:
-    """Behind a high thing the first camera sees nothing: that is an obstacle, unless the second one saw it free."""
+    """Behind a high object the first camera sees nothing: that is an obstacle, unless the second one saw it free."""
     station = Station(parse_scene("objects: [{name: red box, position: [0.45, 0.0]}]"), FAST)
     frame = station.camera.capture()
     T = Kinematics().fk(station.robot.park)
@@ -107,7 +107,7 @@ def test_what_the_first_camera_cannot_see_the_second_one_clears() -> None:
         return float(sum(8.0 * np.prod(box.half_extents) for box in boxes))
 
     assert 0.0 < volume(after) < volume(before)
-    # A picture of before something was moved is no second view of it.
+    # An image of before something was moved is no second view of it.
     moved = replace(frame, depth=frame.depth.copy())
     moved.depth[100:140, 100:140] -= 0.1
     assert station.manipulator._scenes._other_view(moved) is None

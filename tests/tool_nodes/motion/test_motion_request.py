@@ -75,7 +75,7 @@ def test_the_same_numbers_have_the_same_hash_however_they_lie_in_memory() -> Non
 def test_a_request_tells_what_the_motion_holds() -> None:
     motion = PlannedMotion("Test at x=0.4 m", (LEG, 0.02, turned(1.0)), np.diag([1.0, -1.0, -1.0, 1.0]), "home", None)
     request = make_request(motion, "7", KINEMATICS)
-    assert (request.what, request.request_id, request.picture) == ("Test at x=0.4 m", "7", None)
+    assert (request.what, request.request_id, request.image) == ("Test at x=0.4 m", "7", None)
     assert request.is_true
     assert request.steps == motion.steps
     assert request.legs == motion.legs == (LEG, motion.steps[2])
@@ -142,11 +142,11 @@ def test_nobody_approves_nothing_and_says_that_nobody_was_asked() -> None:
     assert decision.reason == "nobody can be asked here: there is no terminal or console"
 
 
-# -- the picture ---------------------------------------------------------------------------------
+# -- the image ---------------------------------------------------------------------------------
 
 
 def view(T_base_camera: FloatArray) -> Frame:
-    """A black picture of 640 x 480 from somewhere."""
+    """A black image of 640 x 480 from somewhere."""
     K = np.array([[500.0, 0.0, 320.0], [0.0, 500.0, 240.0], [0.0, 0.0, 1.0]])
     return Frame(np.zeros((480, 640, 3), np.uint8), np.ones((480, 640), np.float32), K, T_base_camera, 0.0)
 
@@ -175,20 +175,20 @@ def seen(point: FloatArray, frame: Frame = AHEAD) -> tuple[int, int]:
     return u, v
 
 
-def colour_at(picture: NDArray[np.uint8], point: FloatArray, frame: Frame = AHEAD) -> tuple[int, ...]:
+def colour_at(image: NDArray[np.uint8], point: FloatArray, frame: Frame = AHEAD) -> tuple[int, ...]:
     u, v = seen(point, frame)
-    return tuple(picture[v, u].tolist())
+    return tuple(image[v, u].tolist())
 
 
-def test_the_path_of_the_point_between_the_fingertips_is_drawn_over_the_picture() -> None:
+def test_the_path_of_the_point_between_the_fingertips_is_drawn_over_the_image() -> None:
     assert MOTION.frame is not None
-    picture = make_request(MOTION, "7", KINEMATICS).picture
-    assert picture is not None
+    image = make_request(MOTION, "7", KINEMATICS).image
+    assert image is not None
     for angle in (0.55, 0.4, 0.2, 0.0, -0.2):
         middle = fingertips(at_angle(angle), 0.03).mean(axis=0)
-        assert colour_at(picture, middle) == PINK
+        assert colour_at(image, middle) == PINK
         u, v = seen(middle)
-        column = picture[v - 6 : v + 7, u].tolist()
+        column = image[v - 6 : v + 7, u].tolist()
         assert 2 <= column.count(list(PINK)) <= 4, angle
         assert column.count(list(WHITE)) == 2, angle
     assert not AHEAD.rgb.any()
@@ -197,24 +197,24 @@ def test_the_path_of_the_point_between_the_fingertips_is_drawn_over_the_picture(
 def test_the_gripper_at_the_end_is_drawn_with_x_red_y_green_and_z_blue() -> None:
     """The colours are SpaceTools' (appendix B.5)."""
     T = MOTION.T_end
-    picture = overlay(MOTION, AHEAD, KINEMATICS)
+    image = overlay(MOTION, AHEAD, KINEMATICS)
     for axis in range(3):
-        assert int(np.argmax(colour_at(picture, T[:3, 3] + 0.045 * T[:3, axis]))) == axis
-        assert max(colour_at(picture, T[:3, 3] + 0.06 * T[:3, axis])) < 200 or axis == 2  # the arm's ghost at most
+        assert int(np.argmax(colour_at(image, T[:3, 3] + 0.045 * T[:3, axis]))) == axis
+        assert max(colour_at(image, T[:3, 3] + 0.06 * T[:3, axis])) < 200 or axis == 2  # the arm's ghost at most
 
 
 def test_the_arm_at_the_end_is_drawn_see_through_along_its_links() -> None:
     grey = replace(AHEAD, rgb=np.full_like(AHEAD.rgb, 120))
-    picture = overlay(MOTION, grey, KINEMATICS)
+    image = overlay(MOTION, grey, KINEMATICS)
     links = KINEMATICS.links(MOTION.legs[-1].q[-1])
     np.testing.assert_allclose(links[-1], KINEMATICS.fk(MOTION.legs[-1].q[-1])[:3, 3])
     middles = (links[:-1] + links[1:]) / 2
     inside = [
         middle for middle in middles if all(0 <= x < size for x, size in zip(seen(middle), (640, 480), strict=True))
     ]
-    colours = np.array([colour_at(picture, middle) for middle in inside])
+    colours = np.array([colour_at(image, middle) for middle in inside])
     assert (np.abs(colours - (97, 134, 184)).max(axis=1) <= 1).any(), colours
-    assert tuple(picture[0, 0]) == (120, 120, 120)
+    assert tuple(image[0, 0]) == (120, 120, 120)
 
 
 @pytest.mark.parametrize(
@@ -225,24 +225,24 @@ def test_the_gripper_is_drawn_as_wide_as_the_first_opening_of_the_motion_and_clo
     steps: tuple[MotionStep, ...], opening: float
 ) -> None:
     T = pose(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]), (0.45, 0.0, 0.4))
-    picture = overlay(replace(MOTION, steps=steps, T_end=T), AHEAD, KINEMATICS)
-    rows, columns = np.nonzero((picture == (255, 200, 0)).all(axis=2))
+    image = overlay(replace(MOTION, steps=steps, T_end=T), AHEAD, KINEMATICS)
+    rows, columns = np.nonzero((image == (255, 200, 0)).all(axis=2))
     tips = [seen(tip) for tip in fingertips(T, opening)]
     lowest = columns[rows >= max(v for _, v in tips) - 4]
     assert lowest.min() == pytest.approx(min(u for u, _ in tips), abs=2)
     assert lowest.max() == pytest.approx(max(u for u, _ in tips), abs=2)
 
 
-def test_what_lies_behind_the_camera_or_far_beside_the_picture_is_left_out() -> None:
+def test_what_lies_behind_the_camera_or_far_beside_the_image_is_left_out() -> None:
     """The path runs past the camera: what is before it is drawn, in pieces that nothing connects."""
     inside = fingertips(at_angle(0.0), 0.03).mean(axis=0)
     along = view(look_at(tuple(inside - np.array([0.0, 0.0, 0.02])), (inside[0], inside[1] + 1.0, inside[2])))
-    picture = overlay(replace(MOTION, T_end=at_angle(0.6)), along, KINEMATICS)
+    image = overlay(replace(MOTION, T_end=at_angle(0.6)), along, KINEMATICS)
     ahead = fingertips(at_angle(-0.3), 0.03).mean(axis=0)
-    assert colour_at(picture, ahead, along) == PINK
-    assert not (picture == (255, 200, 0)).all(axis=2).any()
+    assert colour_at(image, ahead, along) == PINK
+    assert not (image == (255, 200, 0)).all(axis=2).any()
     past_and_back = replace(MOTION, steps=(sweep(-0.4, 0.4), sweep(0.4, -0.4)), T_end=at_angle(0.6))
     twice = overlay(past_and_back, along, KINEMATICS)
     assert colour_at(twice, ahead, along) == PINK
-    assert 0.5 < (twice == PINK).sum() / (picture == PINK).sum() < 1.5
+    assert 0.5 < (twice == PINK).sum() / (image == PINK).sum() < 1.5
     assert not overlay(MOTION, view(look_at((3.0, 0.0, 0.5), (6.0, 0.0, 0.5))), KINEMATICS).any()

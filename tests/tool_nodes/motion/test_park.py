@@ -27,7 +27,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.scene_change import changed_around, looks_otherwise_around
 from toolhand.tool_nodes.types import FloatArray, Frame
 
-# -- the parked arm stays out of the scene camera's picture ----------------------------------------
+# -- the parked arm stays out of the scene camera's image ----------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def model() -> mujoco.MjModel:
     return load_robot_spec().compile()
 
 
-def in_picture(points: FloatArray) -> bool:
+def in_image(points: FloatArray) -> bool:
     T_camera_base = invert(look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET))
     x, y, z = (points @ T_camera_base[:3, :3].T + T_camera_base[:3, 3]).T
     half_width, half_height = workspace.IMAGE_SIZE[0] / 2, workspace.IMAGE_SIZE[1] / 2
@@ -55,7 +55,7 @@ def dense_box(half: FloatArray) -> FloatArray:
     return np.stack(np.meshgrid(axis, axis, axis), axis=-1).reshape(-1, 3) * half
 
 
-def test_park_leaves_the_picture_of_the_scene_camera_free(model: mujoco.MjModel) -> None:
+def test_park_leaves_the_image_of_the_scene_camera_free(model: mujoco.MjModel) -> None:
     data = parked(model)
     for geom in range(model.ngeom):
         link = model.body(model.geom_bodyid[geom]).name
@@ -64,19 +64,19 @@ def test_park_leaves_the_picture_of_the_scene_camera_free(model: mujoco.MjModel)
         size = model.geom_size[geom]
         half = size if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX else np.array([size[0], size[0], size[1]])
         points = data.geom_xpos[geom] + dense_box(half) @ data.geom_xmat[geom].reshape(3, 3).T
-        assert not in_picture(points), model.geom(geom).name
+        assert not in_image(points), model.geom(geom).name
 
 
-def test_a_tall_box_held_at_park_is_outside_the_picture(model: mujoco.MjModel) -> None:
+def test_a_tall_box_held_at_park_is_outside_the_image(model: mujoco.MjModel) -> None:
     tip = parked(model).body(TIP_FRAME)
     below_pads = np.array([0, 0, pad_depth(0.08) - 0.02 + 0.10])
     points = tip.xpos + (below_pads + dense_box(np.array([0.04, 0.04, 0.10]))) @ tip.xmat.reshape(3, 3).T
-    assert not in_picture(points)
+    assert not in_image(points)
 
 
-def test_the_picture_check_sees_an_arm_that_is_not_parked(model: mujoco.MjModel) -> None:
+def test_the_image_check_sees_an_arm_that_is_not_parked(model: mujoco.MjModel) -> None:
     data = parked(model, "Home")
-    assert in_picture(data.body("robotiq_85_left_finger_tip_link").xpos[None])
+    assert in_image(data.body("robotiq_85_left_finger_tip_link").xpos[None])
 
 
 def test_park_points_straight_down_near_the_base() -> None:
@@ -153,7 +153,7 @@ def test_a_dry_run_asks_nobody_and_moves_nothing() -> None:
     assert not arm.followed
 
 
-# -- whether a picture without depth shows the same around a point as a later frame ----------------
+# -- whether an image without depth shows the same around a point as a later frame ----------------
 
 
 MOVED = "cinnamon_1"
@@ -162,7 +162,7 @@ Point = tuple[float, float]
 
 @pytest.fixture(scope="module")
 def before_and_after() -> tuple[Frame, Frame, Point, Point]:
-    """Two frames between which one thing is moved by 10 cm, the point where it was, and one on another thing."""
+    """Two frames between which one object is moved by 10 cm, the point where it was, and one on another object."""
     station = Station(load_scene(EXAMPLE_SCENE))
     before, objects = station.camera.capture(), station.world.snapshot().objects
     places = np.array([objects[name].position_m for name in (MOVED, "red_box_1")])
@@ -173,7 +173,7 @@ def before_and_after() -> tuple[Frame, Frame, Point, Point]:
 
 
 def as_shown(frame: Frame, size: tuple[int, int] | None = None, brighter: float = 1.0) -> np.ndarray:
-    """The picture as a page has shown it: JPEG, perhaps smaller, and in another light."""
+    """The image as a page has shown it: JPEG, perhaps smaller, and in another light."""
     image = Image.fromarray((frame.rgb * brighter).clip(0, 255).astype(np.uint8))
     out = io.BytesIO()
     (image.resize(size) if size else image).save(out, "jpeg", quality=85)
@@ -181,7 +181,7 @@ def as_shown(frame: Frame, size: tuple[int, int] | None = None, brighter: float 
 
 
 @pytest.mark.parametrize("size", [None, (320, 240)])
-def test_a_thing_that_has_moved_is_noticed_by_colour(
+def test_an_object_that_has_moved_is_noticed_by_colour(
     before_and_after: tuple[Frame, Frame, Point, Point], size: tuple[int, int] | None
 ) -> None:
     before, after, there, other = before_and_after

@@ -61,7 +61,7 @@ def test_the_first_way_to_set_down_is_on_the_very_point() -> None:
     np.testing.assert_allclose(first.point, [*SPOT, 0.0], atol=1e-9)
 
 
-def test_all_of_a_long_thing_that_is_gripped_near_its_end_belongs_to_the_target() -> None:
+def test_all_of_a_long_object_that_is_gripped_near_its_end_belongs_to_the_target() -> None:
     along = np.linspace(0.0, 0.16, 60)
     cloud = np.column_stack([np.full(60, 0.5), along, np.full(60, 0.03)]).astype(np.float32)
     T = np.eye(4)
@@ -94,7 +94,7 @@ EYE = np.array([0.98, 0.0, 0.88])
 
 
 @pytest.mark.parametrize("approach", [(0.0, 0.0, -1.0), (1.0, 0.0, -1.0), (1.0, 0.0, 0.0)])
-def test_a_tall_thing_is_held_as_an_upright_box_from_above_aslant_and_from_the_side(
+def test_a_tall_object_is_held_as_an_upright_box_from_above_aslant_and_from_the_side(
     approach: tuple[float, float, float],
 ) -> None:
     tall = slab((0.485, 0.515), (-0.015, 0.015), (0.0, 0.16))
@@ -113,7 +113,7 @@ def test_pixels_without_depth_count_as_not_seen_of_what_is_held() -> None:
     assert np.array_equal(whole.box.half_extents, pierced.box.half_extents)
 
 
-def test_a_thing_that_is_held_at_its_end_reaches_to_one_side_only() -> None:
+def test_an_object_that_is_held_at_its_end_reaches_to_one_side_only() -> None:
     bar = slab((0.49, 0.51), (0.0, 0.2), (0.0, 0.03))
     T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.5, 0.02, 0.015]))
     low, high = extent(held_object(bar, T, 0.02, GEN3.gripper, EYE), T)
@@ -135,7 +135,7 @@ def test_the_middle_of_a_ball_is_found_from_the_half_that_a_camera_sees(side: fl
     assert np.linalg.norm(seen[:, :2].mean(axis=0) - middle[:2]) > 0.005  # the middle of what is seen is not it
 
 
-def test_a_thing_whose_rim_is_gripped_reaches_beyond_the_jaws() -> None:
+def test_an_object_whose_rim_is_gripped_reaches_beyond_the_jaws() -> None:
     bowl = slab((0.4, 0.55), (-0.07, 0.07), (0.0, 0.06))
     T = looking((0.0, 0.0, -1.0), (1.0, 0.0, 0.0), np.array([0.4, 0.0, 0.05]))
     low, high = extent(held_object(bowl, T, 0.005, GEN3.gripper, EYE), T)
@@ -144,7 +144,7 @@ def test_a_thing_whose_rim_is_gripped_reaches_beyond_the_jaws() -> None:
 
 
 @pytest.mark.parametrize("approach", [(1.0, 0.0, -1.0), (1.0, 0.0, 0.0)])
-def test_a_thing_that_is_held_from_the_side_is_set_down_as_it_stood(approach: tuple[float, float, float]) -> None:
+def test_an_object_that_is_held_from_the_side_is_set_down_as_it_stood(approach: tuple[float, float, float]) -> None:
     tall = slab((0.485, 0.515), (-0.015, 0.015), (0.0, 0.16))
     T = looking(approach, (0.0, 1.0, 0.0), np.array([0.5, 0.0, 0.1]))
     held_tall = held_object(tall, T, 0.03, GEN3.gripper, EYE)

@@ -1,4 +1,4 @@
-"""A grasp is a success when the jaws are steady and a picture shows that the target is gone, and nothing else."""
+"""A grasp is a success when the jaws are steady and an image shows that the target is gone, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ELSEWHERE = (0.55, 0.0)
 
 
 def outline(cell: Cell, name: str) -> BoolArray:
-    """The true mask (H, W) of a thing."""
+    """The true mask (H, W) of an object."""
     ids = cell.station.make_camera(cell.station.scene_camera()).capture().ids
     assert ids is not None
     return ids == [placed.item for placed in cell.station.scene.objects].index(name)
@@ -108,7 +108,7 @@ def lose(cell: Cell, rest: Callable[[float], MotionOutcome]) -> Callable[[float]
     return lost
 
 
-def test_another_thing_than_the_one_that_was_meant_is_no_success(cell: Cell) -> None:
+def test_another_object_than_the_one_that_was_meant_is_no_success(cell: Cell) -> None:
     box = outline(cell, "red box")
     with pytest.raises(ToolError, match=r"the target still stands at image point \(0\.\d+, 0\.\d+\)") as caught:
         grasp_block(cell, GraspTarget(box))
@@ -116,16 +116,16 @@ def test_another_thing_than_the_one_that_was_meant_is_no_success(cell: Cell) -> 
     assert cell.holds_block
     assert cell.station.manipulator.held is not None, "it holds something, which can be put down"
     cell.call("robot.capture_image")
-    assert cell.call("robot.place_object_at_2d_location", point_2d=cell.in_picture(*FREE)).ok
+    assert cell.call("robot.place_object_at_2d_location", point_2d=cell.in_image(*FREE)).ok
 
 
-def test_an_outline_of_two_things_is_judged_by_where_it_was_pointed_at(cell: Cell) -> None:
+def test_an_outline_of_two_objects_is_judged_by_where_it_was_pointed_at(cell: Cell) -> None:
     block, box = outline(cell, "toy block"), outline(cell, "red box")
     grasp_block(cell, GraspTarget(block | box, (middle(block),)))
     assert cell.holds_block
 
 
-def test_an_outline_of_two_things_of_which_the_other_one_was_lifted_is_no_success(cell: Cell) -> None:
+def test_an_outline_of_two_objects_of_which_the_other_one_was_lifted_is_no_success(cell: Cell) -> None:
     block, box = outline(cell, "toy block"), outline(cell, "red box")
     with pytest.raises(ToolError, match="Something else was lifted"):
         grasp_block(cell, GraspTarget(block | box, (middle(box),)))
@@ -198,7 +198,7 @@ def test_a_lift_goes_straight_up_from_where_closing_has_pushed_the_arm(cell: Cel
 
 
 class PushedArm(RecordingArm):
-    """Closing on a thing that stands aside pushes it by 14 mm."""
+    """Closing on an object that stands aside pushes it by 14 mm."""
 
     pushed_m: FloatArray
 
@@ -275,21 +275,21 @@ def test_a_conversation_knows_what_its_grasp_is_for_and_what_it_holds(cell: Cell
     assert held is not None
     assert held.target.points
     assert np.array_equal(held.target.mask, cell.session.variables["segmentation_mask"])
-    cell.call("robot.place_object_at_2d_location", point_2d=cell.in_picture(*FREE))
+    cell.call("robot.place_object_at_2d_location", point_2d=cell.in_image(*FREE))
     assert cell.session.grasps.held is None
 
 
-def test_a_grasp_tells_where_the_thing_stood_and_there_it_can_be_put_back(cell: Cell) -> None:
+def test_a_grasp_tells_where_the_object_stood_and_there_it_can_be_put_back(cell: Cell) -> None:
     before = cell.block.copy()
     stood = cell.grasp().facts["grasped"]
     assert stood["stood_m"][:2] == pytest.approx(before[:2], abs=0.005)
     assert stood["stood_m"][2] == pytest.approx(0.0, abs=0.002)
-    assert stood["stood"] == pytest.approx(cell.in_picture(*stood["stood_m"][:2]), abs=0.002)
+    assert stood["stood"] == pytest.approx(cell.in_image(*stood["stood_m"][:2]), abs=0.002)
     assert cell.call("robot.place_object_at_2d_location", point_2d=stood["stood"]).ok
     assert np.linalg.norm(cell.block - before) < 0.005
 
 
-def test_a_place_that_the_new_picture_hides_is_told_in_space_alone(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_the_new_image_hides_is_told_in_space_alone(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     manipulator = cell.station.manipulator
     run = manipulator.run_grasp
 

@@ -1,4 +1,4 @@
-"""The robot in its own pictures: no obstacle, no thing, and nothing that hides silently."""
+"""The robot in its own images: no obstacle, no object, and nothing that hides silently."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCENE = parse_scene(
 )
 DOWN = np.diag([1.0, -1.0, -1.0])
 PLACES = [(0.45, 0.05, 0.20), (0.50, -0.08, 0.17), (0.35, 0.25, 0.25)]
-"""Where the hand stands in the picture, and hides neither of the things altogether [m]."""
+"""Where the hand stands in the image, and hides neither of the objects altogether [m]."""
 ABOVE_MILK = (0.5, 0.2, 0.33)
 
 
@@ -54,7 +54,7 @@ def station(stations: dict[str, Station]) -> Station:
     return stations["pixels"]
 
 
-def test_a_picture_of_a_parked_arm_is_the_cameras_own(station: Station) -> None:
+def test_an_image_of_a_parked_arm_is_the_cameras_own(station: Station) -> None:
     assert station.camera.capture().depth is station._alive_cameras()[0].capture().depth
     assert not station.camera.capture().robot.any()
 
@@ -80,7 +80,7 @@ def test_what_shows_the_arm_has_no_depth_and_all_else_stays(station: Station, xy
 
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
-def test_things_beside_and_below_the_arm_are_found_and_segmented_by_every_backend(
+def test_objects_beside_and_below_the_arm_are_found_and_segmented_by_every_backend(
     stations: dict[str, Station], perception: str
 ) -> None:
     station = stations[perception]
@@ -128,7 +128,7 @@ def test_what_is_held_is_the_robots_too(station: Station) -> None:
 
 
 @pytest.mark.parametrize("opening", [0.085, 0.0])
-def test_a_picture_from_the_wrist_has_no_depth_of_the_fingers(station: Station, opening: float) -> None:
+def test_an_image_from_the_wrist_has_no_depth_of_the_fingers(station: Station, opening: float) -> None:
     station.arm.move_gripper(opening)
     taken, frame = station._alive_cameras()[1].capture(), station.wrist_camera.capture()
     assert 0.01 < frame.robot.mean() < 0.15
@@ -151,7 +151,7 @@ def test_the_angle_of_a_joint_is_that_of_its_links(name: str) -> None:
             assert abs((off + np.pi) % (2 * np.pi) - np.pi) < 1e-9
 
 
-def test_where_nothing_is_found_the_error_says_how_much_of_the_picture_the_arm_covers(station: Station) -> None:
+def test_where_nothing_is_found_the_error_says_how_much_of_the_image_the_arm_covers(station: Station) -> None:
     bring(station, (0.5, 0.2, 0.27), CollisionScene())
     session, tools = Session(), station.toolbox
     tools.call("robot.capture_image", {}, session)
@@ -173,7 +173,7 @@ def test_where_nothing_is_found_the_error_says_how_much_of_the_picture_the_arm_c
     assert "The arm covers" not in error.hint
 
 
-def test_a_grasp_by_a_picture_that_shows_the_arm_parks_it_first_and_plans_by_what_it_hid(station: Station) -> None:
+def test_a_grasp_by_an_image_that_shows_the_arm_parks_it_first_and_plans_by_what_it_hid(station: Station) -> None:
     bring(station, (0.45, -0.05, 0.25))
     frame = station.camera.capture()
     T = pose(DOWN, (0.45, -0.25, 0.025 + pad_depth(0.046)))
@@ -192,8 +192,8 @@ def test_after_a_missed_motion_above_the_milk_the_answer_shows_the_table_and_the
     def call(name: str, **arguments: Any) -> Any:
         return tools.call(name, arguments, session)
 
-    def grasp(index: int, thing: str) -> Any:
-        ((x, y),) = call("roborefer.detect_one", obj_name=thing, image_index=index).result.facts["points"]
+    def grasp(index: int, item: str) -> Any:
+        ((x, y),) = call("roborefer.detect_one", obj_name=item, image_index=index).result.facts["points"]
         call("robot.get_depth_with_pointcloud")
         assert call("sam2.segment_from_point", x=x, y=y, image_index=index).result.ok
         cloud = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
@@ -230,7 +230,7 @@ def test_after_a_missed_motion_above_the_milk_the_answer_shows_the_table_and_the
         del station.arm.follow
 
 
-def test_a_way_from_where_a_missed_motion_has_left_the_arm_is_planned_by_its_own_picture(station: Station) -> None:
+def test_a_way_from_where_a_missed_motion_has_left_the_arm_is_planned_by_its_own_image(station: Station) -> None:
     bring(station, (0.45, 0.0, 0.15))
     scene = CollisionScene(fit_obstacles(station.camera.capture()))
     for goal in (JointGoal(station.robot.park), PoseGoal(pose(DOWN, (0.40, -0.05, 0.2))[None])):

@@ -1,4 +1,4 @@
-"""Things that are grasped from the side: lifted straight up, set down as they stood, and left along the approach."""
+"""Objects that are grasped from the side: lifted straight up, set down as they stood, and left along the approach."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def test_a_command_that_meets_a_latched_stop_says_so_before_the_policy_is_asked(
 
 
 def test_a_stop_during_a_call_is_not_forgotten_before_its_motion_begins() -> None:
-    """A motion tool takes a picture before it hands the motion on."""
+    """A motion tool takes an image before it hands the motion on."""
     station = Station(parse_scene(SCENE))
     T = (np.linalg.inv(station.camera.capture().T_base_camera) @ GRASP).tolist()
     capture = station.camera.capture

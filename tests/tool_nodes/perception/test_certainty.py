@@ -1,4 +1,5 @@
-"""Scores of things that are found by words: high where the thing is what was asked for, lower the less it looks so."""
+"""Scores of objects that are found by words: high where the object is what was asked for, lower the less it looks
+so."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.tool_nodes.perception.test_pixels import arranged, picture
+from tests.tool_nodes.perception.test_pixels import arranged, make_image
 from toolhand.sim.perception import PerceptionNoise, SimPerception
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station
@@ -32,7 +33,7 @@ def score(frame: Frame, text: str, seeing: FramePerception = PIXELS) -> float:
         return 0.0
 
 
-def test_a_thing_scores_higher_by_its_own_name_than_by_that_of_another_colour() -> None:
+def test_an_object_scores_higher_by_its_own_name_than_by_that_of_another_colour() -> None:
     _, frame = arranged(("orange juice", 0.45, 0.0, 0.0))
     right, wrong = score(frame, "orange carton"), score(frame, "yellow carton")
     assert right > 0.8
@@ -51,7 +52,7 @@ def test_a_red_box_scores_lower_the_more_its_colour_is_painted_orange() -> None:
     assert shown[0] > shown[1] >= shown[2]
 
 
-def test_a_thing_that_is_partly_hidden_scores_lower_than_alone() -> None:
+def test_an_object_that_is_partly_hidden_scores_lower_than_alone() -> None:
     _, alone = arranged(("honey", 0.35, 0.0, 0.0))
     _, hidden = arranged(("honey", 0.35, 0.0, 0.0), ("red box", 0.44, 0.035, 0.0))
     assert 0.0 < score(hidden, "honey") < score(alone, "honey")
@@ -61,7 +62,7 @@ def test_what_is_absent_scores_lower_than_everything_that_is_there() -> None:
     right, impostors = [], []
     others = ("cola", "ketchup", "red box", "salt", "basil")
     for seed in range(4):
-        scene, frame = picture(seed)
+        scene, frame = make_image(seed)
         here = {placed.item for placed in scene.objects}
         right += [score(frame, name) for name in here]
         impostors += [score(frame, name) for name in others if name not in here]
@@ -69,15 +70,15 @@ def test_what_is_absent_scores_lower_than_everything_that_is_there() -> None:
     assert min(right) > max(impostors)
 
 
-def test_masks_found_by_words_promise_no_more_than_thing_and_outline_together() -> None:
-    scene, frame = picture(0)
+def test_masks_found_by_words_promise_no_more_than_object_and_outline_together() -> None:
+    scene, frame = make_image(0)
     image = SessionImage(frame.rgb, frame)
     detected = PIXELS.detect(image, scene.objects[0].item).value[0]
     outlined = PIXELS.segment(image, TextPrompt(scene.objects[0].item)).value[0]
     assert 0.5 < outlined.score < detected.score
 
 
-def test_words_that_are_not_a_things_own_fit_it_less() -> None:
+def test_words_that_are_not_an_objects_own_fit_it_less() -> None:
     _, frame = arranged(("coconut water", 0.45, 0.0, 0.0))
     (view,) = PixelPerception().views(frame)
     assert word_fit("coconut water", view) == word_fit("turquoise carton", view) == 1.0
@@ -85,7 +86,7 @@ def test_words_that_are_not_a_things_own_fit_it_less() -> None:
 
 
 def unsure_truth() -> tuple[Frame, SimPerception, list[str]]:
-    """The example scene, seen by a truth that is unsure of every thing."""
+    """The example scene, seen by a truth that is unsure of every object."""
     station = Station(load_scene(EXAMPLE_SCENE))
     noise = PerceptionNoise(confusion_rate=1.0)
     seeing = SimPerception(station.scene, noise, seed=1)

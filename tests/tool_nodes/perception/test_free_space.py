@@ -1,4 +1,4 @@
-"""Free space found in rendered pictures, judged against where the objects really are."""
+"""Free space found in rendered images, judged against where the objects really are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_RADIUS = 0.035
 
 
 @cache
-def picture(seed: int) -> tuple[Scene, Frame]:
+def make_image(seed: int) -> tuple[Scene, Frame]:
     return rendered(generate_scene(seed))
 
 
@@ -37,11 +37,11 @@ def rendered(scene: Scene) -> tuple[Scene, Frame]:
 
 
 @cache
-def arranged(*things: tuple[str, float, float]) -> tuple[Scene, Frame]:
+def arranged(*items: tuple[str, float, float]) -> tuple[Scene, Frame]:
     catalogue = load_catalogue()
     objects = tuple(
         PlacedObject(f"thing_{k}", name, (x, y, catalogue[name].size_m[2] / 2), 0.0)
-        for k, (name, x, y) in enumerate(things)
+        for k, (name, x, y) in enumerate(items)
     )
     return rendered(replace(generate_scene(0, n_objects=1), objects=objects))
 
@@ -52,7 +52,7 @@ def mask(frame: Frame, index: int) -> BoolArray:
 
 
 def place(frame: Frame, relation: str, *indices: int) -> FloatArray:
-    """The point (3,) in the base frame that the picture shows at the place found."""
+    """The point (3,) in the base frame that the image shows at the place found."""
     request = FreeSpaceRequest(relation, tuple(f"thing {k}" for k in indices))  # type: ignore[arg-type]
     point = find_free_space(frame, request, [[mask(frame, k)] for k in indices])
     return shown(frame, point)
@@ -71,8 +71,8 @@ def disc(centre: FloatArray, radius: float = HELD_RADIUS) -> FloatArray:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("relation", [*DIRECTIONS, "next_to"])
-def test_a_thing_set_down_beside_another_is_free_near_and_in_that_direction(seed: int, relation: str) -> None:
-    scene, frame = picture(seed)
+def test_an_object_set_down_beside_another_is_free_near_and_in_that_direction(seed: int, relation: str) -> None:
+    scene, frame = make_image(seed)
     right, away = camera_directions(frame.T_base_camera)
     towards = {"left_of": -right, "right_of": right, "in_front_of": -away, "behind": away}
     found = 0
@@ -106,14 +106,14 @@ def test_left_of_a_group_is_left_of_both_and_near_one() -> None:
     assert 0.0 < min(gap(disc(xyz), footprint(placed)) for placed in scene.objects) < 0.12
 
 
-def test_between_two_things_is_near_the_middle_and_clear_of_both() -> None:
+def test_between_two_objects_is_near_the_middle_and_clear_of_both() -> None:
     scene, frame = arranged(("red box", 0.45, -0.13), ("cola", 0.45, 0.13))
     xyz = place(frame, "between", 0, 1)
     assert np.linalg.norm(xyz[:2] - [0.45, 0.0]) < 0.03
     assert min(gap(disc(xyz), footprint(placed)) for placed in scene.objects) > 0.03
 
 
-def test_between_things_too_close_together_is_blocked_with_the_reason() -> None:
+def test_between_objects_too_close_together_is_blocked_with_the_reason() -> None:
     _, frame = arranged(("red box", 0.45, -0.04), ("cola", 0.45, 0.05))
     with pytest.raises(ToolError, match=r"too close together|in the way") as error:
         place(frame, "between", 0, 1)
@@ -141,9 +141,9 @@ def test_in_a_container_keeps_off_what_is_in_it() -> None:
 TWO_BALLS = (("black bin", 0.48, 0.0), ("baseball", 0.45, -0.3), ("baseball", 0.45, 0.3))
 
 
-def test_the_first_thing_in_a_bin_leaves_room_for_another_one() -> None:
+def test_the_first_object_in_a_bin_leaves_room_for_another_one() -> None:
     _, frame = arranged(*TWO_BALLS)
-    xy = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, thing=1)[:2]
+    xy = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)[:2]
     radius = load_catalogue()["baseball"].size_m[0] / 2
     width, length = load_catalogue()["black bin"].size_m[:2]
     aside, along = np.abs(xy - (0.48, 0.0))
@@ -152,7 +152,7 @@ def test_the_first_thing_in_a_bin_leaves_room_for_another_one() -> None:
     assert length / 2 - 0.004 + along - radius > 2 * radius
 
 
-def test_a_thing_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves() -> None:
+def test_an_object_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves() -> None:
     scene, _ = arranged(*TWO_BALLS)
     ball = load_catalogue()["baseball"].size_m[2]
     full = (
@@ -160,7 +160,7 @@ def test_a_thing_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves()
     )
     _, frame = rendered(replace(scene, objects=(*scene.objects, *full)))
     with pytest.raises(ToolError, match="no room left in the thing 0") as caught:
-        asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, thing=1)
+        asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
     assert caught.value.code is ErrorCode.PLACE_BLOCKED
 
 
@@ -177,10 +177,10 @@ def test_on_a_box_is_the_middle_of_its_top() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "why"), [("tennis ball", "not level"), ("blue cup", "open"), ("pear", "top"), ("ketchup", "too small")]
+    ("item", "why"), [("tennis ball", "not level"), ("blue cup", "open"), ("pear", "top"), ("ketchup", "too small")]
 )
-def test_nothing_is_set_on_a_top_that_cannot_carry_it(thing: str, why: str) -> None:
-    _, frame = arranged((thing, 0.45, 0.0))
+def test_nothing_is_set_on_a_top_that_cannot_carry_it(item: str, why: str) -> None:
+    _, frame = arranged((item, 0.45, 0.0))
     with pytest.raises(ToolError, match=why) as error:
         place(frame, "on", 0)
     assert error.value.code == ErrorCode.PLACE_BLOCKED
@@ -188,16 +188,16 @@ def test_nothing_is_set_on_a_top_that_cannot_carry_it(thing: str, why: str) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_anywhere_is_well_clear_of_everything(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     xyz = place(frame, "anywhere")
     assert workspace.within_reach(xyz[:2])
     assert min(gap(disc(xyz, 0.045), footprint(placed)) for placed in scene.objects) > 0.0
 
 
 def test_a_blocked_side_names_what_is_in_the_way() -> None:
-    things = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.35, -0.12), ("cola", 0.59, -0.13))
-    _, frame = arranged(*things)
-    named = [(name, mask(frame, k)) for k, (name, _, _) in enumerate(things)]
+    objects = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.35, -0.12), ("cola", 0.59, -0.13))
+    _, frame = arranged(*objects)
+    named = [(name, mask(frame, k)) for k, (name, _, _) in enumerate(objects)]
     with pytest.raises(ToolError, match="left of the red box") as error:
         find_free_space(frame, FreeSpaceRequest("left_of", ("red box",)), [[mask(frame, 0)]], named=named)
     assert error.value.code == ErrorCode.PLACE_BLOCKED
@@ -238,7 +238,7 @@ def test_an_empty_mask_has_no_depth() -> None:
 
 
 def test_the_same_request_gives_the_same_point() -> None:
-    _, frame = picture(0)
+    _, frame = make_image(0)
     assert np.array_equal(place(frame, "next_to", 0), place(frame, "next_to", 0))
 
 
@@ -253,12 +253,12 @@ def test_the_cells_within_reach_are_those_whose_corners_all_are() -> None:
             assert within[i, j] == all(workspace.within_reach(corner) for corner in corners)
 
 
-def asked(frame: Frame, request: FreeSpaceRequest, *indices: int, thing: int | None = None) -> FloatArray:
-    """The point (3,) in the base frame that the picture shows at a place of any kind."""
+def asked(frame: Frame, request: FreeSpaceRequest, *indices: int, item: int | None = None) -> FloatArray:
+    """The point (3,) in the base frame that the image shows at a place of any kind."""
     masks = [[mask(frame, k)] for k in indices]
     named = [(f"thing {k}", mask(frame, k)) for k in range(3)]
-    own = None if thing is None else mask(frame, thing)
-    return shown(frame, find_free_space(frame, request, masks, named=named, thing=own))
+    own = None if item is None else mask(frame, item)
+    return shown(frame, find_free_space(frame, request, masks, named=named, item=own))
 
 
 TABLE = (("tomato soup", 0.45, 0.0), ("sugar box", 0.45, 0.22), ("green bowl", 0.50, -0.22))
@@ -289,10 +289,12 @@ def test_a_part_of_the_table_has_a_free_place(
 @pytest.mark.parametrize(
     ("way", "step"), [("left", (0, -0.08)), ("right", (0, 0.08)), ("front", (0.08, 0)), ("back", (-0.08, 0))]
 )
-def test_a_way_is_measured_from_where_the_thing_stands_which_hides_nothing(way: str, step: tuple[float, float]) -> None:
+def test_a_way_is_measured_from_where_the_object_stands_which_hides_nothing(
+    way: str, step: tuple[float, float]
+) -> None:
     scene, frame = arranged(*TABLE)
     request = FreeSpaceRequest("moved", distance_m=0.08, way=way, thing="soup")
-    point = find_free_space(frame, request, [], thing=mask(frame, 0))
+    point = find_free_space(frame, request, [], item=mask(frame, 0))
     x, y = np.add(scene.objects[0].position_m[:2], step)
     assert point == pytest.approx(normalized(frame, x, y), abs=0.02)
 
@@ -300,7 +302,7 @@ def test_a_way_is_measured_from_where_the_thing_stands_which_hides_nothing(way: 
 def test_a_gap_is_left_between_the_edges() -> None:
     scene, frame = arranged(*TABLE)
     request = FreeSpaceRequest("left_of", ("thing 1",), distance_m=0.05, thing="soup")
-    x, y = asked(frame, request, 1, thing=0)[:2]
+    x, y = asked(frame, request, 1, item=0)[:2]
     edge = footprint(scene.objects[1])[:, 1].min()
     assert y + HELD_RADIUS == pytest.approx(edge - 0.05, abs=0.015)
     assert abs(x - 0.45) < abs(y - 0.22)
@@ -361,10 +363,10 @@ def test_a_level_top_is_a_spot() -> None:
     assert find_free_space(frame, FreeSpaceRequest("at", point=point), [], named=[("box", mask(frame, 1))]) == point
 
 
-def test_a_thing_is_not_in_the_way_of_a_spot_that_it_hides_itself() -> None:
+def test_an_object_is_not_in_the_way_of_a_spot_that_it_hides_itself() -> None:
     _, frame = arranged(*TABLE)
     request = FreeSpaceRequest("at", point=normalized(frame, 0.42, 0.0), thing="soup")
     with pytest.raises(ToolError, match="the thing 0 is there"):
         asked(frame, replace(request, thing=""))
     named = [(f"thing {k}", mask(frame, k)) for k in range(3)]
-    assert find_free_space(frame, request, [], named=named, thing=named[0][1]) == request.point
+    assert find_free_space(frame, request, [], named=named, item=named[0][1]) == request.point

@@ -1,4 +1,4 @@
-"""Marks drawn into pictures: found by what was painted, named by the letters beside them, and pointed at."""
+"""Marks drawn into images: found by what was painted, named by the letters beside them, and pointed at."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(index: int = 0) -> Frame:
 
 
 class Sketch:
-    """A picture that is painted on."""
+    """An image that is painted on."""
 
     def __init__(self, rgb: np.ndarray | None = None) -> None:
         self.image = Image.fromarray(table().rgb.copy() if rgb is None else rgb)
@@ -103,7 +103,7 @@ def test_a_phrase_can_name_marks(text: str, phrase: MarkPhrase) -> None:
         "red marker",
     ],
 )
-def test_a_phrase_for_a_thing_names_no_mark(text: str) -> None:
+def test_a_phrase_for_an_object_names_no_mark(text: str) -> None:
     assert parse_mark_phrase(text) is None
 
 
@@ -176,7 +176,7 @@ def test_compression_hides_no_mark(quality: int) -> None:
     assert np.abs(np.subtract(box, (70, 30, 170, 120))).max() <= 3
 
 
-def test_a_table_full_of_things_has_no_box_drawn_into_it() -> None:
+def test_a_table_full_of_objects_has_no_box_drawn_into_it() -> None:
     assert [mark for k in range(8) for mark in find_marks(table(k).rgb, "box")] == []
 
 
@@ -187,7 +187,7 @@ def test_points_that_a_tool_has_drawn_are_circles() -> None:
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
-def test_no_picture_is_too_small_or_too_wild(width: int, height: int, seed: int) -> None:
+def test_no_image_is_too_small_or_too_wild(width: int, height: int, seed: int) -> None:
     """Noise has no outlines of one colour: there is nothing to find in it, and nothing to fail at."""
     rgb = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
     assert find_marks(rgb) == []
@@ -195,7 +195,7 @@ def test_no_picture_is_too_small_or_too_wild(width: int, height: int, seed: int)
 
 @pytest.mark.parametrize("x", [8, 10, 20, 30])
 @pytest.mark.parametrize("y", [8, 10, 20, 30])
-def test_the_box_of_a_mark_at_the_border_lies_inside_the_picture(x: int, y: int) -> None:
+def test_the_box_of_a_mark_at_the_border_lies_inside_the_image(x: int, y: int) -> None:
     (mark,) = find_marks(Sketch(plain(40, 40)).disc(x, y).rgb)
     assert mark.box == (x - 7, y - 7, x + 8, y + 8)
 
@@ -305,17 +305,17 @@ def test_all_discs_of_a_colour_are_listed_from_left_to_right() -> None:
     assert record.result.text.startswith("Detected 2 instance(s) of 'red circles': [(0.253, 0.378), (0.752, 0.316)]")
 
 
-def test_a_foreign_picture_shows_its_marks_and_nothing_else() -> None:
+def test_a_foreign_image_shows_its_marks_and_nothing_else() -> None:
     image = SessionImage(Sketch(plain()).disc(50, 60, label="A").box(100, 40, 180, 120, "blue").rgb)
     assert found(image, "red circle under label A") == pytest.approx((0.2525, 0.378), abs=0.002)
     assert found(image, "chair (highlighted by a blue box)") == pytest.approx((0.7, 0.5), abs=0.002)
     error = point(image, "chair")[0].result.error
     assert error is not None
-    assert error.code is ErrorCode.PICTURE_UNUSABLE
+    assert error.code is ErrorCode.IMAGE_UNUSABLE
 
 
 @pytest.mark.parametrize("k", range(4))
-def test_a_marked_box_means_the_thing_of_that_name_in_it(k: int) -> None:
+def test_a_marked_box_means_the_object_of_that_name_in_it(k: int) -> None:
     name = (table().labels or ())[k]
     left, top, right, bottom = bounds(name)
     image = SessionImage(Sketch().box(left - 6, top - 6, right + 6, bottom + 6).rgb, table())
@@ -349,7 +349,7 @@ def test_a_phrase_whose_mark_is_not_there_goes_to_the_pointer() -> None:
 # -- pointing in crops -----------------------------------------------------------------------------
 
 
-def test_a_point_in_a_crop_is_where_the_crop_shows_the_thing() -> None:
+def test_a_point_in_a_crop_is_where_the_crop_shows_the_object() -> None:
     name = (table().labels or ())[0]
     left, top, right, bottom = bounds(name)
     crop = SessionImage(table().rgb, table()).cropped(left - 20, top - 10, right + 5, bottom + 30)
@@ -358,7 +358,7 @@ def test_a_point_in_a_crop_is_where_the_crop_shows_the_thing() -> None:
     assert id_at(((left - 20 + x * width) / 640, (top - 10 + y * height) / 480)) == name
 
 
-def test_a_thing_outside_a_crop_is_not_in_it() -> None:
+def test_an_object_outside_a_crop_is_not_in_it() -> None:
     left, top, right, bottom = bounds((table().labels or ())[0])
     crop = SessionImage(table().rgb, table()).cropped(left, top, right, bottom)
     other = next(name for name in (table().labels or ()) if name != (table().labels or ())[0])

@@ -1,4 +1,4 @@
-"""Clusters of a picture: noisy depth, flat things, tables that lie askew, parts of a cluster, columns about a grasp."""
+"""Clusters of an image: noisy depth, flat objects, tables that lie askew, parts of a cluster, columns about a grasp."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from toolhand.bench.perception.masks import pictures
+from toolhand.bench.perception.masks import make_images
 from toolhand.bench.perception.metrics import mask_iou
 from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.generator import generate_scene
@@ -71,31 +71,31 @@ def test_a_bin_with_clear_walls_is_known_by_its_rim_and_floor() -> None:
     for item in ("transparent bin", "black bin"):
         placed = PlacedObject("bin", item, (0.5, 0.05, size[2] / 2), 0.3)
         scene = replace(generate_scene(0, n_objects=1), objects=(placed,))
-        (view,) = PixelPerception([]).views(pictures(scene, "realsense_d435", 0)[1])
+        (view,) = PixelPerception([]).views(make_images(scene, "realsense_d435", 0)[1])
         assert view.container
         assert (view.colour == "transparent") == (item == "transparent bin")
         np.testing.assert_allclose(np.sort(view.size_m[:2]), np.sort(size[:2]), atol=0.014)
 
 
-def test_a_bin_and_what_stands_in_it_are_two_things_to_a_noisy_camera() -> None:
+def test_a_bin_and_what_stands_in_it_are_two_objects_to_a_noisy_camera() -> None:
     height = load_catalogue()["tomato soup"].size_m[2]
     bin_ = PlacedObject("bin", "black bin", (0.5, 0.05, load_catalogue()["black bin"].size_m[2] / 2), 0.3)
     can = PlacedObject("can", "tomato soup", (0.5, 0.05, 0.005 + height / 2), 0.0)
-    for objects, things in (((bin_,), 1), ((bin_, can), 2)):
+    for objects, items in (((bin_,), 1), ((bin_, can), 2)):
         scene = replace(generate_scene(0, n_objects=1), objects=objects)
-        views = PixelPerception().views(pictures(scene, "realsense_d435", 0)[1])
-        assert len(views) == things, [view.name for view in views]
+        views = PixelPerception().views(make_images(scene, "realsense_d435", 0)[1])
+        assert len(views) == items, [view.name for view in views]
         assert sum(view.container for view in views) == 1
 
 
-# -- things thinner than the noise of one pixel's depth are seen by colour and mean height; shadows are not
+# -- objects thinner than the noise of one pixel's depth are seen by colour and mean height; shadows are not
 
 
 SENSORS = ("clean", "stereo", "realsense_d435")
 
 
 def scene_with(seed: int, *items: str) -> Scene:
-    """Things on a table whose colour and light come from a seed."""
+    """Objects on a table whose colour and light come from a seed."""
     heights = [find_asset(item).size_m[2] for item in items]
     objects = [
         PlacedObject(f"thing_{k}", item, (0.48, 0.16 * k - 0.08, height / 2), 0.4)
@@ -107,7 +107,7 @@ def scene_with(seed: int, *items: str) -> Scene:
 @pytest.mark.parametrize("sensor", SENSORS)
 @pytest.mark.parametrize("item", ["generated/card-5021", "generated/lid-5005"])
 def test_a_point_on_what_is_5_mm_thick_for_the_most_part_gives_its_outline(item: str, sensor: str) -> None:
-    true, frame = pictures(scene_with(5021, item), sensor, 1)
+    true, frame = make_images(scene_with(5021, item), sensor, 1)
     assert true.ids is not None
     own = true.ids == 0
     found = PixelPerception().segment(SessionImage(frame.rgb, frame), PointPrompt([inner_point(own)])).value
@@ -117,22 +117,22 @@ def test_a_point_on_what_is_5_mm_thick_for_the_most_part_gives_its_outline(item:
 @pytest.mark.parametrize("sensor", [*SENSORS, "zed2", "hard"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_nothing_is_seen_on_an_empty_table(seed: int, sensor: str) -> None:
-    assert PixelPerception().masks(pictures(scene_with(seed), sensor, seed)[1]) == []
+    assert PixelPerception().masks(make_images(scene_with(seed), sensor, seed)[1]) == []
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_a_shadow_is_no_thing(seed: int) -> None:
-    true, frame = pictures(scene_with(seed, "red box", "mustard"), "realsense_d435", seed)
+def test_a_shadow_is_no_object(seed: int) -> None:
+    true, frame = make_images(scene_with(seed, "red box", "mustard"), "realsense_d435", seed)
     assert true.ids is not None
     for found in PixelPerception().masks(frame):
         assert np.count_nonzero(found.mask & (true.ids >= 0)) > 0.5 * np.count_nonzero(found.mask)
 
 
-# -- A table that a picture's calibration lets lie askew is brought to its height ------------------
+# -- A table that an image's calibration lets lie askew is brought to its height ------------------
 
 
 def table(noise: float, height: float, slope: tuple[float, float], seed: int = 0) -> FloatArray:
-    """Points (N, 3) of a table askew, and of a thing on it."""
+    """Points (N, 3) of a table askew, and of an object on it."""
     rng = np.random.default_rng(seed)
     xy = rng.uniform(-0.3, 0.3, (8000, 2)) + np.array([0.45, 0.0])
     z = height + (xy - [0.45, 0.0]) @ np.array(slope) + rng.normal(0.0, noise, len(xy))
@@ -180,7 +180,7 @@ def test_a_part_of_three_points_that_lie_low_is_measured() -> None:
     assert low.extents.size[2] < 0.01
 
 
-# -- what stands about a thing to be grasped: upright boxes of cells, which leave gaps open --------
+# -- what stands about an object to be grasped: upright boxes of cells, which leave gaps open --------
 
 
 CELL = 0.005
@@ -219,21 +219,21 @@ def test_a_level_block_is_one_box_to_the_edge_of_the_map() -> None:
     assert column_boxes(np.zeros((40, 30)), grid(columns), 0.0) == ()
 
 
-def test_a_gap_of_one_cell_between_two_things_stays_open() -> None:
+def test_a_gap_of_one_cell_between_two_objects_stays_open() -> None:
     columns = np.zeros((40, 30))
     columns[10:20], columns[21:30] = 0.05, 0.055
     top = covered(column_boxes(columns, grid(columns), 0.0), grid(columns))
     assert not top[20].any()
 
 
-def test_the_rim_of_the_thing_itself_is_no_obstacle_but_a_higher_neighbour_that_touches_it_is() -> None:
-    thing = np.array([[0.2 + CELL * i, -0.1 + CELL * j, 0.05] for i in range(10, 15) for j in range(10, 15)])
-    thing[:, :2] += CELL / 2
+def test_the_rim_of_the_object_itself_is_no_obstacle_but_a_higher_neighbour_that_touches_it_is() -> None:
+    item = np.array([[0.2 + CELL * i, -0.1 + CELL * j, 0.05] for i in range(10, 15) for j in range(10, 15)])
+    item[:, :2] += CELL / 2
     columns = np.zeros((40, 30))
     columns[9, 10:15] = 0.048
     columns[15, 10:15] = 0.09
     columns[16, 10:15] = 0.048
-    left = without_own(grid(columns), columns, thing)
+    left = without_own(grid(columns), columns, item)
     assert not left[9].any()
     assert (left[15, 10:15] == 0.09).all()
     assert (left[16, 10:15] == 0.048).all()

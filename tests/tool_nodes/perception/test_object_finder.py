@@ -1,4 +1,4 @@
-"""Looking at pictures: whole camera pictures, crops and drawings of them, and foreign ones."""
+"""Looking at images: whole camera images, crops and drawings of them, and foreign ones."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from toolhand.tool_nodes.types import BoolArray, Frame, Segmentation
 
 
 class Look:
-    """A picture of the example scene, and something that looks at it."""
+    """An image of the example scene, and something that looks at it."""
 
     def __init__(self, perception: str) -> None:
         station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=perception))
         frame = station.camera.capture()
         self.name = perception
-        self.picture = SessionImage(frame.rgb, frame)
+        self.image = SessionImage(frame.rgb, frame)
         self.finder = ObjectFinder(station.ports.detector, station.ports.segmenter, station.ports.depth)
 
-    def one(self, text: str, picture: SessionImage | None = None) -> Instance:
-        (found,) = self.finder.find(picture or self.picture, text).value
+    def one(self, text: str, image: SessionImage | None = None) -> Instance:
+        (found,) = self.finder.find(image or self.image, text).value
         return found
 
 
@@ -41,7 +41,7 @@ def look(request: pytest.FixtureRequest) -> Look:
 
 @pytest.fixture
 def drawing() -> SessionImage:
-    """A foreign picture: a red disc and a blue square on white."""
+    """A foreign image: a red disc and a blue square on white."""
     image = Image.new("RGB", (200, 120), "white")
     draw = ImageDraw.Draw(image)
     draw.ellipse((20, 30, 70, 80), fill="red")
@@ -49,23 +49,23 @@ def drawing() -> SessionImage:
     return SessionImage(np.asarray(image))
 
 
-def check(instance: Instance, picture: SessionImage) -> None:
-    """What is true of every instance: mask, box and point are of the picture, and fit each other."""
-    assert instance.mask.shape == picture.rgb.shape[:2]
+def check(instance: Instance, image: SessionImage) -> None:
+    """What is true of every instance: mask, box and point are of the image, and fit each other."""
+    assert instance.mask.shape == image.rgb.shape[:2]
     assert instance.mask.dtype == np.bool_
     rows, columns = np.nonzero(instance.mask)
     assert instance.box == (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
     assert all(type(side) is int for side in instance.box)
-    width, height = picture.size
+    width, height = image.size
     x, y = instance.point
     assert instance.mask[int(y * height), int(x * width)]
     assert 0.0 <= instance.score <= 1.0
 
 
-def around(instance: Instance, picture: SessionImage, margin: int) -> SessionImage:
+def around(instance: Instance, image: SessionImage, margin: int) -> SessionImage:
     left, top, right, bottom = instance.box
-    width, height = picture.size
-    return picture.cropped(
+    width, height = image.size
+    return image.cropped(
         max(left - margin, 0), max(top - margin, 0), min(right + margin, width), min(bottom + margin, height)
     )
 
@@ -74,81 +74,81 @@ def iou(a: BoolArray, b: BoolArray) -> float:
     return np.count_nonzero(a & b) / np.count_nonzero(a | b)
 
 
-# -- camera pictures -------------------------------------------------------------------------------
+# -- camera images -------------------------------------------------------------------------------
 
 
 def test_what_is_found_by_words_is_outlined(look: Look) -> None:
-    found = look.finder.find(look.picture, "coconut water").value
+    found = look.finder.find(look.image, "coconut water").value
     assert len(found) == 2
     for instance in found:
-        check(instance, look.picture)
+        check(instance, look.image)
         assert instance.label == "coconut water"
     assert not (found[0].mask & found[1].mask).any()
 
 
 def test_everything_has_the_best_first_and_no_label(look: Look) -> None:
-    found = look.finder.everything(look.picture).value
+    found = look.finder.everything(look.image).value
     assert len(found) == 7
     for instance in found:
-        check(instance, look.picture)
+        check(instance, look.image)
         assert instance.label == ""
     scores = [instance.score for instance in found]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_point_names_the_thing_under_it(look: Look) -> None:
+def test_a_point_names_the_object_under_it(look: Look) -> None:
     box = look.one("red box")
-    found = look.finder.at(look.picture, [box.point]).value
-    check(found, look.picture)
+    found = look.finder.at(look.image, [box.point]).value
+    check(found, look.image)
     assert iou(found.mask, box.mask) > 0.9
-    assert iou(look.finder.at(look.picture, np.array([box.point, box.point])).value.mask, box.mask) > 0.9
+    assert iou(look.finder.at(look.image, np.array([box.point, box.point])).value.mask, box.mask) > 0.9
 
 
-def test_a_point_on_the_bare_table_is_on_no_thing(look: Look) -> None:
+def test_a_point_on_the_bare_table_is_on_no_object(look: Look) -> None:
     with pytest.raises(ToolError, match=r"There is no object at \(0\.500, 0\.950\)") as caught:
-        look.finder.at(look.picture, [(0.5, 0.95)])
+        look.finder.at(look.image, [(0.5, 0.95)])
     assert caught.value.code is ErrorCode.EMPTY_MASK
 
 
 def test_what_is_not_there_is_not_found(look: Look) -> None:
     for name, code in (("banana", ErrorCode.OBJECT_NOT_FOUND), ("violin", ErrorCode.NOT_RECOGNISED)):
         with pytest.raises(ToolError) as caught:
-            look.finder.find(look.picture, name)
+            look.finder.find(look.image, name)
         assert caught.value.code is code
 
 
 @pytest.mark.parametrize("word", ["table", "the desk", "surface"])
-def test_the_table_is_one_thing_and_none_of_those_that_stand_on_it(look: Look, word: str) -> None:
+def test_the_table_is_one_object_and_none_of_those_that_stand_on_it(look: Look, word: str) -> None:
     table = look.one(word)
     assert 0.5 < table.score <= 1.0
-    things = np.any([one.mask for one in look.finder.everything(look.picture).value], axis=0)
-    assert not np.any(table.mask & things)
-    assert np.count_nonzero(table.mask) > np.count_nonzero(things)
-    (detected,) = look.finder.detect(look.picture, word).value
+    objects = np.any([one.mask for one in look.finder.everything(look.image).value], axis=0)
+    assert not np.any(table.mask & objects)
+    assert np.count_nonzero(table.mask) > np.count_nonzero(objects)
+    (detected,) = look.finder.detect(look.image, word).value
     x, y = detected.point or (0.0, 0.0)
     height, width = table.mask.shape
     assert table.mask[int(y * height), int(x * width)]
 
 
 def test_the_backend_is_the_ports(look: Look) -> None:
-    assert look.finder.everything(look.picture).backend == look.name
+    assert look.finder.everything(look.image).backend == look.name
 
 
 def test_the_same_question_has_the_same_answer(look: Look) -> None:
-    first, second = (look.finder.find(look.picture, "coconut water").value for _ in range(2))
+    first, second = (look.finder.find(look.image, "coconut water").value for _ in range(2))
     assert first
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a.mask, b.mask)
         assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
 
 
-# -- crops of camera pictures ----------------------------------------------------------------------
+# -- crops of camera images ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("margin", [0, 3, 40])
-def test_in_a_crop_the_same_thing_has_the_crops_coordinates(look: Look, margin: int) -> None:
+def test_in_a_crop_the_same_object_has_the_crops_coordinates(look: Look, margin: int) -> None:
     whole = look.one("red box")
-    crop = around(whole, look.picture, margin)
+    crop = around(whole, look.image, margin)
     found = look.one("red box", crop)
     check(found, crop)
     assert np.array_equal(found.mask, crop.cut(whole.mask))
@@ -160,14 +160,14 @@ def test_in_a_crop_the_same_thing_has_the_crops_coordinates(look: Look, margin: 
 
 def test_a_crop_of_a_crop_is_looked_at_as_one_crop(look: Look) -> None:
     whole = look.one("red box")
-    once = around(whole, look.picture, 5)
-    twice = around(look.one("red box", around(whole, look.picture, 60)), around(whole, look.picture, 60), 5)
+    once = around(whole, look.image, 5)
+    twice = around(look.one("red box", around(whole, look.image, 60)), around(whole, look.image, 60), 5)
     assert twice.window == once.window
     assert np.array_equal(look.one("red box", twice).mask, look.one("red box", once).mask)
 
 
 def test_what_lies_outside_a_crop_is_not_shown(look: Look) -> None:
-    crop = around(look.one("red box"), look.picture, 5)
+    crop = around(look.one("red box"), look.image, 5)
     assert len(look.finder.everything(crop).value) == 1
     with pytest.raises(ToolError, match="This part of the picture does not show 'black bin'") as caught:
         look.finder.find(crop, "black bin")
@@ -175,19 +175,19 @@ def test_what_lies_outside_a_crop_is_not_shown(look: Look) -> None:
 
 
 @pytest.mark.parametrize(("share", "shown"), [(0.15, False), (0.8, True)])
-def test_a_thing_is_shown_where_enough_of_it_is_in_the_crop(look: Look, share: float, shown: bool) -> None:
+def test_an_object_is_shown_where_enough_of_it_is_in_the_crop(look: Look, share: float, shown: bool) -> None:
     left, top, right, bottom = look.one("red box").box
-    crop = look.picture.cropped(left, top, left + round(share * (right - left)), bottom)
+    crop = look.image.cropped(left, top, left + round(share * (right - left)), bottom)
     assert len(look.finder.everything(crop).value) == shown
 
 
 def test_a_bare_part_of_the_table_shows_nothing(look: Look) -> None:
-    crop = look.picture.cropped(300, 440, 340, 470)
+    crop = look.image.cropped(300, 440, 340, 470)
     assert look.finder.everything(crop).value == []
 
 
-def test_a_point_of_a_crop_names_the_thing_under_it(look: Look) -> None:
-    crop = around(look.one("red box"), look.picture, 20)
+def test_a_point_of_a_crop_names_the_object_under_it(look: Look) -> None:
+    crop = around(look.one("red box"), look.image, 20)
     expected = look.one("red box", crop)
     found = look.finder.at(crop, [expected.point]).value
     check(found, crop)
@@ -200,16 +200,16 @@ def test_a_point_of_a_crop_names_the_thing_under_it(look: Look) -> None:
 def test_the_tiniest_crop_has_an_answer(look: Look) -> None:
     x, y = look.one("red box").point
     u, v = int(x * 640), int(y * 480)
-    crop = look.picture.cropped(u, v, u + 1, v + 1)
+    crop = look.image.cropped(u, v, u + 1, v + 1)
     assert look.finder.everything(crop).value == []
     check(look.finder.at(crop, [(0.5, 0.5)]).value, crop)
 
 
 def test_depth_of_a_crop_is_the_crop_of_the_depth(look: Look) -> None:
-    crop = around(look.one("red box"), look.picture, 10)
-    depth, focal = look.finder.depth_of(look.picture).value
+    crop = around(look.one("red box"), look.image, 10)
+    depth, focal = look.finder.depth_of(look.image).value
     part, same_focal = look.finder.depth_of(crop).value
-    assert depth.shape == look.picture.rgb.shape[:2]
+    assert depth.shape == look.image.rgb.shape[:2]
     assert np.array_equal(part, crop.cut(depth), equal_nan=True)
     assert part.flags.c_contiguous
     assert focal == same_focal == 660.0
@@ -218,19 +218,19 @@ def test_depth_of_a_crop_is_the_crop_of_the_depth(look: Look) -> None:
 # -- drawings --------------------------------------------------------------------------------------
 
 
-def test_a_drawing_over_a_camera_picture_is_seen_as_the_picture_under_it(look: Look) -> None:
-    black = look.picture.redrawn(np.zeros_like(look.picture.rgb))
+def test_a_drawing_over_a_camera_image_is_seen_as_the_image_under_it(look: Look) -> None:
+    black = look.image.redrawn(np.zeros_like(look.image.rgb))
     assert np.array_equal(look.one("red box", black).mask, look.one("red box").mask)
     assert look.finder.everything(black).backend == look.name
     assert np.array_equal(
-        look.finder.depth_of(black).value[0], look.finder.depth_of(look.picture).value[0], equal_nan=True
+        look.finder.depth_of(black).value[0], look.finder.depth_of(look.image).value[0], equal_nan=True
     )
 
 
-# -- foreign pictures ------------------------------------------------------------------------------
+# -- foreign images ------------------------------------------------------------------------------
 
 
-def test_in_a_foreign_picture_things_are_found_by_colour_and_shape(look: Look, drawing: SessionImage) -> None:
+def test_in_a_foreign_image_objects_are_found_by_colour_and_shape(look: Look, drawing: SessionImage) -> None:
     disc, square = look.one("red circle", drawing), look.one("blue square", drawing)
     for instance in (disc, square):
         check(instance, drawing)
@@ -247,7 +247,7 @@ def test_in_a_foreign_picture_things_are_found_by_colour_and_shape(look: Look, d
         assert caught.value.code is ErrorCode.NOT_RECOGNISED
 
 
-def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawing: SessionImage) -> None:
+def test_in_a_foreign_image_everything_and_a_point_are_seen(look: Look, drawing: SessionImage) -> None:
     found = look.finder.everything(drawing).value
     assert len(found) == 2
     for instance in found:
@@ -259,21 +259,21 @@ def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawin
     assert caught.value.code is ErrorCode.EMPTY_MASK
 
 
-def test_a_foreign_picture_has_no_depth(look: Look, drawing: SessionImage) -> None:
+def test_a_foreign_image_has_no_depth(look: Look, drawing: SessionImage) -> None:
     with pytest.raises(ToolError) as caught:
         look.finder.depth_of(drawing)
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE
 
 
-def test_a_crop_of_a_foreign_picture_is_a_picture_of_its_own(look: Look, drawing: SessionImage) -> None:
+def test_a_crop_of_a_foreign_image_is_an_image_of_its_own(look: Look, drawing: SessionImage) -> None:
     crop = drawing.cropped(100, 20, 190, 110)
     found = look.one("blue square", crop)
     check(found, crop)
     assert np.abs(np.array(found.box) - (20, 20, 70, 70)).max() <= 1
 
 
-def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, drawing: SessionImage) -> None:
-    frame = look.picture.require_frame()
+def test_a_frame_without_depth_is_looked_at_as_a_foreign_image(look: Look, drawing: SessionImage) -> None:
+    frame = look.image.require_frame()
     depth = np.full(drawing.rgb.shape[:2], np.nan, np.float32)
     flat = SessionImage(drawing.rgb, Frame(drawing.rgb, depth, frame.K, frame.T_base_camera, stamp=9.0))
     assert look.finder.everything(flat).backend == "drawings"
@@ -283,8 +283,8 @@ def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, dra
 # -- what the ports say ----------------------------------------------------------------------------
 
 
-class TwoPointsOnOneThing(FramePerception):
-    """Answers with two points on the same thing."""
+class TwoPointsOnOneObject(FramePerception):
+    """Answers with two points on the same object."""
 
     backend = "fake"
     mask = np.zeros((4, 6), bool)
@@ -306,16 +306,16 @@ class TwoPointsOnOneThing(FramePerception):
         return frame.depth, 7.0
 
 
-def test_two_points_on_one_thing_are_one_instance() -> None:
+def test_two_points_on_one_object_are_one_instance() -> None:
     rgb = np.zeros((4, 6, 3), np.uint8)
     frame = Frame(rgb, np.ones((4, 6), np.float32), np.eye(3), np.eye(4), stamp=0.0)
-    picture = SessionImage(rgb, frame)
-    ports = TwoPointsOnOneThing()
+    image = SessionImage(rgb, frame)
+    ports = TwoPointsOnOneObject()
     finder = ObjectFinder(ports, ports, ports)
-    answer = finder.find(picture, "thing")
+    answer = finder.find(image, "thing")
     (found,) = answer.value
     assert found.box == (1, 1, 3, 3)
     assert found.score == 0.75
     assert answer.backend == "fake"
-    depth, _ = finder.depth_of(replace(picture, window=(2, 0, 6, 4), rgb=rgb[:, 2:])).value
+    depth, _ = finder.depth_of(replace(image, window=(2, 0, 6, 4), rgb=rgb[:, 2:])).value
     assert depth.shape == (4, 4)

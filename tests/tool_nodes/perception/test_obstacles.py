@@ -20,16 +20,16 @@ BOX = '<geom type="box" size=".03 .045 .06" pos="0 0 .06" euler="0 0 {yaw}"/>'
 BALL = '<geom type="sphere" size=".035" pos="0 0 .035"/>'
 
 
-def picture(*things: tuple[float, float, str], noise: float = 0.0005) -> Frame:
-    """A picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
+def make_image(*objects: tuple[float, float, str], noise: float = 0.0005) -> Frame:
+    """An image of objects at (x, y), each of them geoms that stand on z = 0; object k has id k."""
     bodies = "".join(
-        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(things)
+        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(objects)
     )
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><compiler eulerseq="XYZ"/><worldbody><geom type="box" size=".58 .7 .02" pos=".28 0 -.02"/>'
         f"{bodies}</worldbody></mujoco>"
     )
-    index = {model.body(f"thing{k}").id: k for k in range(len(things))}
+    index = {model.body(f"thing{k}").id: k for k in range(len(objects))}
     return RayCamera(model, mujoco.MjData(model), scene_camera(), index, sensor=SensorNoise(noise)).capture()
 
 
@@ -52,10 +52,10 @@ def inside_any(points: FloatArray, boxes: tuple[Box, ...]) -> BoolArray:
     return inside
 
 
-def cloud_of(frame: Frame, thing: int) -> FloatArray:
+def cloud_of(frame: Frame, item: int) -> FloatArray:
     assert frame.ids is not None
     cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
-    return cloud[(frame.ids == thing).ravel()].astype(float)
+    return cloud[(frame.ids == item).ravel()].astype(float)
 
 
 def height_of(frame: Frame) -> FloatArray:
@@ -65,7 +65,7 @@ def height_of(frame: Frame) -> FloatArray:
 
 
 def test_an_empty_table_has_no_obstacles() -> None:
-    frame = picture()
+    frame = make_image()
     assert fit_obstacles(frame) == ()
     heights = height_map(frame).heights
     assert np.nanmax(heights) == 0.0
@@ -74,7 +74,7 @@ def test_an_empty_table_has_no_obstacles() -> None:
 
 @pytest.mark.parametrize("yaw", [0, 20, 45, 70])
 def test_a_box_becomes_one_upright_box_with_its_yaw(yaw: int) -> None:
-    boxes = fit_obstacles(picture((0.45, 0.05, BOX.format(yaw=yaw))))
+    boxes = fit_obstacles(make_image((0.45, 0.05, BOX.format(yaw=yaw))))
     largest = max(boxes, key=lambda box: float(box.half_extents.prod()))
     assert len(boxes) <= 2
     assert np.allclose(largest.T_parent_box[:2, 3], [0.45, 0.05], atol=0.008)
@@ -88,25 +88,25 @@ def test_a_box_becomes_one_upright_box_with_its_yaw(yaw: int) -> None:
 
 
 def test_every_seen_point_above_the_table_is_inside_a_box() -> None:
-    things = [(0.4, 0.2, BALL), (0.5, -0.1, BOX.format(yaw=30)), (0.35, -0.25, bin_geoms()), (0.6, 0.2, BALL)]
-    frame = picture(*things, noise=0.0)
+    objects = [(0.4, 0.2, BALL), (0.5, -0.1, BOX.format(yaw=30)), (0.35, -0.25, bin_geoms()), (0.6, 0.2, BALL)]
+    frame = make_image(*objects, noise=0.0)
     boxes = fit_obstacles(frame)
     assert 0 < len(boxes) <= MAX_BOXES
-    for thing in range(len(things)):
-        points = cloud_of(frame, thing)
+    for item in range(len(objects)):
+        points = cloud_of(frame, item)
         points = points[points[:, 2] > 0.010]
         assert inside_any(points, boxes).mean() > 0.995
 
 
 def test_the_unseen_back_of_a_ball_is_covered() -> None:
-    boxes = fit_obstacles(picture((0.45, 0.0, BALL)))
+    boxes = fit_obstacles(make_image((0.45, 0.0, BALL)))
     directions = np.random.default_rng(0).normal(size=(500, 3))
     surface = 0.035 * directions / np.linalg.norm(directions, axis=1, keepdims=True) + [0.45, 0.0, 0.035]
     assert inside_any(surface, boxes).mean() > 0.99
 
 
 def test_the_inside_of_a_bin_stays_free() -> None:
-    boxes = fit_obstacles(picture((0.45, 0.0, bin_geoms())))
+    boxes = fit_obstacles(make_image((0.45, 0.0, bin_geoms())))
     x, y, z = np.meshgrid(np.linspace(-0.05, 0.05, 6), np.linspace(-0.09, 0.09, 8), [0.02, 0.05, 0.07])
     inner = np.column_stack([x.ravel() + 0.45, y.ravel(), z.ravel()])
     assert not inside_any(inner, boxes).any()
@@ -115,20 +115,20 @@ def test_the_inside_of_a_bin_stays_free() -> None:
 
 
 def test_free_table_is_not_covered() -> None:
-    boxes = fit_obstacles(picture((0.45, 0.0, BOX.format(yaw=0)), (0.45, 0.2, BOX.format(yaw=0))))
+    boxes = fit_obstacles(make_image((0.45, 0.0, BOX.format(yaw=0)), (0.45, 0.2, BOX.format(yaw=0))))
     between = np.column_stack([np.full(5, 0.45), np.full(5, 0.1), np.linspace(0.02, 0.12, 5)])
     in_front = np.array([[0.55, 0.0, 0.01], [0.45, -0.1, 0.01]])
     assert not inside_any(np.vstack([between, in_front]), boxes).any()
 
 
-def test_space_hidden_behind_a_tall_thing_is_covered_close_behind_it() -> None:
-    boxes = fit_obstacles(picture((0.5, 0.0, BOX.format(yaw=0))))
+def test_space_hidden_behind_a_tall_object_is_covered_close_behind_it() -> None:
+    boxes = fit_obstacles(make_image((0.5, 0.0, BOX.format(yaw=0))))
     assert inside_any(np.array([[0.47 - 0.6 * PADDING_DEPTH, 0.0, 0.05]]), boxes).all()
     assert not inside_any(np.array([[0.47 - 3.0 * PADDING_DEPTH - 0.02, 0.0, 0.05]]), boxes).any()
 
 
 def test_ignored_pixels_leave_no_obstacle() -> None:
-    frame = picture((0.45, 0.0, BOX.format(yaw=0)), (0.5, 0.25, BALL))
+    frame = make_image((0.45, 0.0, BOX.format(yaw=0)), (0.5, 0.25, BALL))
     assert frame.ids is not None
     boxes = fit_obstacles(frame, ignore=frame.ids == 0)
     assert boxes
@@ -136,17 +136,17 @@ def test_ignored_pixels_leave_no_obstacle() -> None:
 
 
 def test_the_robot_above_the_table_is_no_obstacle() -> None:
-    frame = picture((0.45, 0.0, '<geom type="sphere" size=".05" pos="0 0 .45"/>'))
+    frame = make_image((0.45, 0.0, '<geom type="sphere" size=".05" pos="0 0 .45"/>'))
     assert fit_obstacles(frame) == ()
 
 
 def test_a_crowded_table_stays_within_the_budget_of_boxes() -> None:
-    things = [(0.32 + 0.16 * (k // 3), -0.28 + 0.28 * (k % 3), bin_geoms(0.10, 0.22, 0.06)) for k in range(9)]
-    assert 30 < len(fit_obstacles(picture(*things))) <= MAX_BOXES
+    objects = [(0.32 + 0.16 * (k // 3), -0.28 + 0.28 * (k % 3), bin_geoms(0.10, 0.22, 0.06)) for k in range(9)]
+    assert 30 < len(fit_obstacles(make_image(*objects))) <= MAX_BOXES
 
 
 def test_the_height_map_knows_tops_table_and_what_is_unseen() -> None:
-    heights = height_map(picture((0.45, 0.0, BOX.format(yaw=0)), noise=0.0))
+    heights = height_map(make_image((0.45, 0.0, BOX.format(yaw=0)), noise=0.0))
     assert heights.cell == 0.01
     assert heights.heights.shape == (70, 120)
     assert heights.support_height([0.45, 0.0], 0.02) == pytest.approx(0.12, abs=0.001)
@@ -159,12 +159,12 @@ def test_the_height_map_knows_tops_table_and_what_is_unseen() -> None:
 
 
 def test_a_finer_height_map_has_smaller_cells() -> None:
-    frame = picture((0.45, 0.0, BOX.format(yaw=0)))
+    frame = make_image((0.45, 0.0, BOX.format(yaw=0)))
     assert height_map(frame, cell=0.005).heights.shape == (140, 240)
 
 
-def test_the_same_picture_gives_the_same_boxes() -> None:
-    frame = picture((0.4, 0.2, BALL), (0.35, -0.25, bin_geoms()))
+def test_the_same_image_gives_the_same_boxes() -> None:
+    frame = make_image((0.4, 0.2, BALL), (0.35, -0.25, bin_geoms()))
     first, second = fit_obstacles(frame), fit_obstacles(frame)
     assert first
     for one, other in zip(first, second, strict=True):
@@ -172,8 +172,8 @@ def test_the_same_picture_gives_the_same_boxes() -> None:
         assert one.half_extents.tobytes() == other.half_extents.tobytes()
 
 
-def test_a_picture_without_depth_is_refused() -> None:
-    frame = picture()
+def test_an_image_without_depth_is_refused() -> None:
+    frame = make_image()
     blind = replace(frame, depth=np.full_like(frame.depth, np.nan))
     with pytest.raises(ToolError, match="no depth") as caught:
         fit_obstacles(blind)
@@ -182,12 +182,12 @@ def test_a_picture_without_depth_is_refused() -> None:
 
 def test_a_mask_of_another_shape_is_refused() -> None:
     with pytest.raises(ToolError, match=r"\(480, 640\).*\(3, 3\)") as caught:
-        fit_obstacles(picture(), ignore=np.zeros((3, 3), dtype=bool))
+        fit_obstacles(make_image(), ignore=np.zeros((3, 3), dtype=bool))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_a_pixel_that_flies_between_two_surfaces_is_no_obstacle() -> None:
-    frame = picture((0.5, 0.0, BOX.format(yaw=0)))
+    frame = make_image((0.5, 0.0, BOX.format(yaw=0)))
     depth = frame.depth.copy()
     at = np.flatnonzero(~np.isnan(depth) & (height_of(frame) < 0.004))[::997]
     depth.ravel()[at] -= 0.05
@@ -197,9 +197,9 @@ def test_a_pixel_that_flies_between_two_surfaces_is_no_obstacle() -> None:
     assert len(fit_obstacles(flying)) == len(fit_obstacles(frame)) == 1
 
 
-def test_what_lies_about_a_thing_leaves_the_hand_its_gaps_however_much_of_the_table_flickers() -> None:
+def test_what_lies_about_an_object_leaves_the_hand_its_gaps_however_much_of_the_table_flickers() -> None:
     heap = [(0.30 + 0.16 * i, -0.3 + 0.15 * j, BOX.format(yaw=10 * j)) for i in range(3) for j in range(5)]
-    frame = picture(*heap)
+    frame = make_image(*heap)
     depth = frame.depth.copy()
     free = np.argwhere(height_of(frame) < 0.004)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Things that stand side by side and touch are told apart, whether they are known or not."""
+"""Objects that stand side by side and touch are told apart, whether they are known or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from toolhand.bench.perception.masks import pictures
+from toolhand.bench.perception.masks import make_images
 from toolhand.bench.perception.metrics import mask_iou
 from toolhand.sim.camera.ray import jittered, make_camera, scene_camera
 from toolhand.sim.objects.sets import find_asset
@@ -26,7 +26,7 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import Frame, ObjectView, PointPrompt
 
 
-def picture(scene: Scene) -> tuple[Frame, Frame]:
+def make_image(scene: Scene) -> tuple[Frame, Frame]:
     """(with ids, as a real camera gives it)."""
     world = World(scene)
     model = jittered(scene_camera(), scene)
@@ -36,9 +36,9 @@ def picture(scene: Scene) -> tuple[Frame, Frame]:
 
 
 @pytest.mark.parametrize("seed", [0, 6, 10, 15])
-def test_two_that_stand_0_to_2_mm_apart_are_two_things_with_their_names(seed: int) -> None:
+def test_two_that_stand_0_to_2_mm_apart_are_two_objects_with_their_names(seed: int) -> None:
     scene = crowded_scene(seed)
-    true, frame = picture(scene)
+    true, frame = make_image(scene)
     perception = PixelPerception()
     for k, placed in enumerate(scene.objects[:2]):
         points = perception.points(frame, placed.item)
@@ -49,15 +49,15 @@ def test_two_that_stand_0_to_2_mm_apart_are_two_things_with_their_names(seed: in
         assert np.count_nonzero(mask & own) > 0.75 * np.count_nonzero(mask | own), placed.item
 
 
-def test_three_in_a_row_are_three_things() -> None:
+def test_three_in_a_row_are_three_objects() -> None:
     scene = crowded_scene(5)
-    names = {view.name for view in PixelPerception().views(picture(scene)[1])}
+    names = {view.name for view in PixelPerception().views(make_image(scene)[1])}
     assert {placed.item for placed in scene.objects} <= names
 
 
-def test_what_stands_alone_stays_one_thing() -> None:
+def test_what_stands_alone_stays_one_object() -> None:
     scene = generate_scene(3)
-    views = PixelPerception().views(picture(scene)[1])
+    views = PixelPerception().views(make_image(scene)[1])
     assert sorted(view.name for view in views) == sorted(placed.item for placed in scene.objects)
 
 
@@ -68,7 +68,7 @@ def view(name: str, several: bool = False, x: float = 0.3) -> ObjectView:
     return ObjectView(name, kind, colour, (), (), (), (x, 0.5), position, size, several=several)
 
 
-def test_a_description_is_ambiguous_beside_things_that_could_not_be_told_apart() -> None:
+def test_a_description_is_ambiguous_beside_objects_that_could_not_be_told_apart() -> None:
     views = [view("red ball"), view("green long object", several=True, x=0.7)]
     assert refer("red ball", views) == [0]
     for phrase in ("ball", "red thing", "green thing", "green long object", "the thing next to the ball"):
@@ -83,7 +83,7 @@ def test_a_description_is_ambiguous_beside_things_that_could_not_be_told_apart()
 
 @pytest.mark.parametrize("seed", [0, 6, 10, 15])
 def test_products_that_are_not_known_come_apart_all_the_same(seed: int) -> None:
-    true, frame = picture(crowded_scene(seed))
+    true, frame = make_image(crowded_scene(seed))
     assert true.ids is not None
     perception = PixelPerception(items=[])
     views = perception.views(frame)
@@ -95,7 +95,7 @@ def test_products_that_are_not_known_come_apart_all_the_same(seed: int) -> None:
 
 
 def test_the_noise_of_the_depth_is_what_was_added_to_it() -> None:
-    _, frame = picture(generate_scene(2))
+    _, frame = make_image(generate_scene(2))
     clean = replace(frame, depth=np.round(frame.depth, 6))
     noise = 0.002 * np.random.default_rng(0).standard_normal(frame.depth.shape, dtype=np.float32)
     before = depth_noise(clean, find_surface(clean))
@@ -105,14 +105,14 @@ def test_the_noise_of_the_depth_is_what_was_added_to_it() -> None:
 
 
 class Halved(PixelPerception):
-    """Sees everything as one thing or two."""
+    """Sees everything as one object or two."""
 
     def halves_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
         return ((0.25, 0.5), (0.75, 0.5)) if len(points) == 1 else ()
 
 
-def test_a_point_on_what_may_be_two_things_is_ambiguous_and_several_points_decide() -> None:
-    true, frame = picture(crowded_scene(0))
+def test_a_point_on_what_may_be_two_objects_is_ambiguous_and_several_points_decide() -> None:
+    true, frame = make_image(crowded_scene(0))
     assert true.ids is not None
     image = SessionImage(frame.rgb, frame)
     point = inner_point(true.ids == 0)
@@ -123,10 +123,10 @@ def test_a_point_on_what_may_be_two_things_is_ambiguous_and_several_points_decid
 
 
 @pytest.mark.parametrize("item", ["tube-5003", "cup-5014", "tray-5027", "tube-5034", "letter-5037", "ruler-5017"])
-def test_what_is_hollow_or_of_two_colours_is_one_thing(item: str) -> None:
+def test_what_is_hollow_or_of_two_colours_is_one_object(item: str) -> None:
     height = find_asset(f"generated/{item}").size_m[2]
-    thing = PlacedObject("thing", f"generated/{item}", (0.48, 0.0, height / 2), 0.4)
-    true, frame = pictures(replace(generate_scene(3, n_objects=1), objects=(thing,)), "realsense_d435", 3)
+    obj = PlacedObject("thing", f"generated/{item}", (0.48, 0.0, height / 2), 0.4)
+    true, frame = make_images(replace(generate_scene(3, n_objects=1), objects=(obj,)), "realsense_d435", 3)
     assert true.ids is not None
     own = true.ids == 0
     found = PixelPerception().segment(SessionImage(frame.rgb, frame), PointPrompt([inner_point(own)])).value

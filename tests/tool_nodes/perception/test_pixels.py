@@ -34,7 +34,7 @@ SEEDS = range(5)
 PERCEPTION = PixelPerception()
 
 
-def picture_of(scene: Scene, seed: int = 0) -> Frame:
+def image_of(scene: Scene, seed: int = 0) -> Frame:
     world = World(scene)
     lamp = np.asarray(scene.light_position_m)
     camera = make_camera(
@@ -44,20 +44,20 @@ def picture_of(scene: Scene, seed: int = 0) -> Frame:
 
 
 @cache
-def picture(seed: int) -> tuple[Scene, Frame]:
+def make_image(seed: int) -> tuple[Scene, Frame]:
     scene = generate_scene(seed)
-    return scene, picture_of(scene, seed)
+    return scene, image_of(scene, seed)
 
 
-def arranged(*things: tuple[str, float, float, float]) -> tuple[Scene, Frame]:
+def arranged(*items: tuple[str, float, float, float]) -> tuple[Scene, Frame]:
     """A scene of (item, x, y, height of its foot)."""
     catalogue = load_catalogue()
     objects = tuple(
         PlacedObject(f"thing_{k}", name, (x, y, foot + catalogue[name].size_m[2] / 2), 0.4)
-        for k, (name, x, y, foot) in enumerate(things)
+        for k, (name, x, y, foot) in enumerate(items)
     )
     scene = replace(generate_scene(0, n_objects=1), objects=objects)
-    return scene, picture_of(scene)
+    return scene, image_of(scene)
 
 
 def truth(scene: Scene, frame: Frame) -> list[tuple[PlacedObject, BoolArray]]:
@@ -82,7 +82,7 @@ def view_on(views: list[ObjectView], frame: Frame, mask: BoolArray) -> ObjectVie
     "seed",
     [pytest.param(121, id="baseball"), pytest.param(123, id="clear bin"), pytest.param(130, id="orange")],
 )
-def test_a_small_picture_shows_the_same_things_as_a_large_one(seed: int) -> None:
+def test_a_small_image_shows_the_same_objects_as_a_large_one(seed: int) -> None:
     scene = random_task(seed, "pick_and_place").scene
     config = StationConfig(perception="pixels", seed=seed)
     stations = [Station(scene, replace(config, image_size=size)) for size in ((640, 480), (320, 240))]
@@ -92,7 +92,7 @@ def test_a_small_picture_shows_the_same_things_as_a_large_one(seed: int) -> None
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_object_is_one_view_with_its_name_and_there_are_no_others(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     seen = truth(scene, frame)
     views = PERCEPTION.views(frame)
     assert len(views) == len(seen)
@@ -103,7 +103,7 @@ def test_every_object_is_one_view_with_its_name_and_there_are_no_others(seed: in
 def test_names_are_right_for_nearly_all_objects_of_several_scenes() -> None:
     results = []
     for seed in SEEDS:
-        scene, frame = picture(seed)
+        scene, frame = make_image(seed)
         views = PERCEPTION.views(frame)
         results += [getattr(view_on(views, frame, mask), "name", "") == o.item for o, mask in truth(scene, frame)]
     assert np.mean(results) >= 0.92
@@ -111,7 +111,7 @@ def test_names_are_right_for_nearly_all_objects_of_several_scenes() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_point_on_an_object_gives_its_mask(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     for placed, mask in truth(scene, frame):
         found = PERCEPTION.masks_at(frame, [inner_point(mask)])[0]
         assert iou(found.mask, mask) > 0.9, placed.item
@@ -120,7 +120,7 @@ def test_a_point_on_an_object_gives_its_mask(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_positions_and_heights_are_those_of_the_objects(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     catalogue = load_catalogue()
     for placed, mask in truth(scene, frame):
         view = view_on(PERCEPTION.views(frame), frame, mask)
@@ -131,7 +131,7 @@ def test_positions_and_heights_are_those_of_the_objects(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_name_points_at_every_object_of_that_name(seed: int) -> None:
-    scene, frame = picture(seed)
+    scene, frame = make_image(seed)
     assert frame.ids is not None
     for placed in scene.objects:
         points = PERCEPTION.points(frame, placed.item)
@@ -162,7 +162,7 @@ def test_objects_fifteen_millimetres_apart_stay_apart() -> None:
 
 
 def test_a_miscalibrated_camera_does_not_change_what_is_seen() -> None:
-    scene, frame = picture(1)
+    scene, frame = make_image(1)
     T = frame.T_base_camera.copy()
     T[:3, :3] = T[:3, :3] @ rotation_z(0.006)
     T[:3, 3] += [0.004, -0.004, 0.008]
@@ -171,7 +171,7 @@ def test_a_miscalibrated_camera_does_not_change_what_is_seen() -> None:
 
 
 def test_the_table_is_found_where_the_camera_sees_it() -> None:
-    _, frame = picture(0)
+    _, frame = make_image(0)
     T = frame.T_base_camera.copy()
     T[2, 3] += 0.012
     surface = find_surface(replace(frame, T_base_camera=T))
@@ -179,7 +179,7 @@ def test_the_table_is_found_where_the_camera_sees_it() -> None:
 
 
 def test_heavier_sensor_noise_keeps_names_and_adds_nothing() -> None:
-    scene, frame = picture(2)
+    scene, frame = make_image(2)
     rng = np.random.default_rng(0)
     depth = frame.depth + 0.0015 * rng.standard_normal(frame.depth.shape, dtype=np.float32)
     rgb = np.clip(frame.rgb + rng.normal(0.0, 4.0, frame.rgb.shape), 0, 255).astype(np.uint8)
@@ -187,7 +187,7 @@ def test_heavier_sensor_noise_keeps_names_and_adds_nothing() -> None:
     assert sorted(view.name for view in views) == sorted(placed.item for placed in scene.objects)
 
 
-def test_without_a_catalogue_things_are_described_by_colour_and_shape() -> None:
+def test_without_a_catalogue_objects_are_described_by_colour_and_shape() -> None:
     _, frame = arranged(("red box", 0.45, -0.15, 0.0), ("black bin", 0.45, 0.15, 0.0))
     views = PixelPerception([]).views(frame)
     assert sorted(view.name for view in views) == ["black bin-shaped object", "red box-shaped object"]
@@ -217,7 +217,7 @@ def test_free_table_is_no_object_to_segment() -> None:
 
 
 def test_the_object_under_most_points_comes_first() -> None:
-    scene, frame = picture(0)
+    scene, frame = make_image(0)
     (_, first), (_, second) = truth(scene, frame)[:2]
     found = PERCEPTION.masks_at(frame, [inner_point(first), inner_point(second), inner_point(second)])
     assert iou(found[0].mask, second) > 0.9
@@ -225,16 +225,16 @@ def test_the_object_under_most_points_comes_first() -> None:
     assert found[0].score > found[1].score
 
 
-def test_a_picture_without_depth_is_refused() -> None:
-    _, frame = picture(0)
+def test_an_image_without_depth_is_refused() -> None:
+    _, frame = make_image(0)
     blind = replace(frame, depth=np.full_like(frame.depth, np.nan))
     with pytest.raises(ToolError) as error:
         PERCEPTION.views(blind)
     assert error.value.code == ErrorCode.NO_DEPTH
 
 
-def test_the_same_picture_gives_the_same_views_and_ids_are_never_read() -> None:
-    _, frame = picture(3)
+def test_the_same_image_gives_the_same_views_and_ids_are_never_read() -> None:
+    _, frame = make_image(3)
     again = PixelPerception().views(replace(frame, ids=None))
     assert again
     for one, other in zip(PERCEPTION.views(frame), again, strict=True):
@@ -256,7 +256,7 @@ def test_depth_estimate_fills_small_smooth_holes_only() -> None:
 
 
 def test_the_depth_estimate_keeps_the_sensors_depth_and_focal_length() -> None:
-    _, frame = picture(0)
+    _, frame = make_image(0)
     depth, focal = PERCEPTION.depth(frame)
     assert focal == frame.K[0, 0]
     assert np.array_equal(depth, frame.depth, equal_nan=True)
@@ -301,7 +301,7 @@ def test_the_expected_iou_of_a_large_mask_is_higher() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_segmenting_everything_gives_the_masks_of_all_views_best_first(seed: int) -> None:
-    _, frame = picture(seed)
+    _, frame = make_image(seed)
     found = PERCEPTION.masks(frame)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     points = [(int(y * frame.size[1]), int(x * frame.size[0])) for x, y in (v.point for v in PERCEPTION.views(frame))]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from toolhand.bench.perception.masks import pictures, scene_of
+from toolhand.bench.perception.masks import make_images, scene_of
 from toolhand.bench.perception.naming import fit
 from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
@@ -39,7 +39,7 @@ objects:
 
 
 class Seen:
-    """A picture, and where things and places are found in it."""
+    """An image, and where objects and places are found in it."""
 
     def __init__(self) -> None:
         self.session, self.toolbox = Session(), Station(parse_scene(SCENE), StationConfig()).toolbox
@@ -61,8 +61,8 @@ class Seen:
     def area(self, words: str) -> tuple[Outline, ...]:
         request = parse_free_space(words)
         assert request is not None
-        thing = self.point(request.thing) if request.thing else None
-        return place_area(self.frame, request, [[self.point(name)] for name in request.all_references], thing)
+        item = self.point(request.thing) if request.thing else None
+        return place_area(self.frame, request, [[self.point(name)] for name in request.all_references], item)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_the_point_that_is_found_lies_in_the_area(seen: Seen, words: str) -> Non
     assert all(0.0 <= value <= 1.0 for line in outlines for corner in line for value in corner)
 
 
-def test_a_ring_has_the_thing_in_its_hole_and_a_side_lies_on_one_side(seen: Seen) -> None:
+def test_a_ring_has_the_object_in_its_hole_and_a_side_lies_on_one_side(seen: Seen) -> None:
     bowl, ring = seen.point("green bowl"), seen.area("free table next to the green bowl")
     assert len(ring) == 2
     assert not surrounds(ring, bowl)
@@ -110,13 +110,13 @@ def test_a_ring_has_the_thing_in_its_hole_and_a_side_lies_on_one_side(seen: Seen
     assert right[:, 0].min() > bowl[0]
 
 
-def test_a_place_whose_thing_is_not_there_has_no_area(seen: Seen) -> None:
+def test_a_place_whose_object_is_not_there_has_no_area(seen: Seen) -> None:
     with pytest.raises(ToolError) as error:
         place_area(seen.frame, FreeSpaceRequest("left_of", ("can",)), [[(0.5, 0.9)]])
     assert error.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
-# -- A product's name needs evidence that unknown things do not have -------------------------------
+# -- A product's name needs evidence that unknown objects do not have -------------------------------
 
 
 PRODUCTS = list(load_catalogue().values())
@@ -138,7 +138,7 @@ def test_what_is_larger_than_a_product_is_not_that_product_even_where_it_is_half
     assert [reading.item for reading in taller] == [None]
 
 
-def test_the_readings_of_a_thing_add_up_to_one_at_most() -> None:
+def test_the_readings_of_an_object_add_up_to_one_at_most() -> None:
     readings = Recogniser(PRODUCTS).readings(look_of("red box"))
     assert readings[0].item is not None
     assert readings[0].item.name == "red box"
@@ -148,7 +148,7 @@ def test_the_readings_of_a_thing_add_up_to_one_at_most() -> None:
 
 def test_a_product_has_its_name_and_none_where_the_list_lacks_it() -> None:
     scene = scene_of("apart", 2000)
-    true, frame = pictures(scene, "stereo", 2000)
+    true, frame = make_images(scene, "stereo", 2000)
     assert true.ids is not None
     here = {placed.item for placed in scene.objects}
     views = [view for view in PixelPerception(PRODUCTS).views(frame) if view.recognised]
@@ -160,7 +160,7 @@ def test_a_product_has_its_name_and_none_where_the_list_lacks_it() -> None:
     assert not any(view.recognised for view in unknown)
 
 
-def test_the_fit_finds_the_evidence_that_tells_known_things_from_unknown_ones() -> None:
+def test_the_fit_finds_the_evidence_that_tells_known_objects_from_unknown_ones() -> None:
     rng = np.random.default_rng(0)
     known = (np.arange(400) % 4 == 0).astype(float)
     evidence = rng.standard_normal((400, len(EVIDENCE)))
@@ -176,11 +176,11 @@ def test_no_evidence_is_needed_for_nothing() -> None:
     assert 0.0 <= known_product(np.zeros(len(EVIDENCE))) <= 1.0
 
 
-# -- backends whose answers do not have the picture's size: one sentence that says so, whichever tool asked
+# -- backends whose answers do not have the image's size: one sentence that says so, whichever tool asked
 
 
 class DepthOfShape:
-    """A DepthEstimator that gives one shape for every picture."""
+    """A DepthEstimator that gives one shape for every image."""
 
     backend = "shrunk"
 

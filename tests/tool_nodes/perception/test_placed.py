@@ -1,4 +1,4 @@
-"""What was put down, by the pictures before and after, and masks in the picture of another camera."""
+"""What was put down, by the images before and after, and masks in the image of another camera."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolhand.tool_nodes.perception.placed import standing_at
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, Frame, GraspTarget
 
-# -- where a thing that was put down stands, by the pictures before and after ----------------------
+# -- where an object that was put down stands, by the images before and after ----------------------
 
 ACROSS_M = 0.01
 BIN = "  - {name: black bin, position: [0.50, 0.30]}\n"
@@ -51,14 +51,14 @@ def test_where_nothing_is_new_nearby_nothing_stands(before: Frame) -> None:
     assert standing_at(after, before, np.array([0.5, 0.0, 0.0])) is None  # gone, not new
 
 
-def test_a_picture_without_depth_is_refused(before: Frame) -> None:
+def test_an_image_without_depth_is_refused(before: Frame) -> None:
     blind = replace(before, depth=np.full_like(before.depth, np.nan))
     with pytest.raises(ToolError) as caught:
         standing_at(before, blind, np.zeros(3))
     assert caught.value.code is ErrorCode.NO_DEPTH
 
 
-# -- A mask of one camera's picture, in the picture of another one ---------------------------------
+# -- A mask of one camera's image, in the image of another one ---------------------------------
 
 
 SCENE = """
@@ -79,13 +79,15 @@ def block_in(frame: Frame) -> BoolArray:
 
 @pytest.fixture(scope="module")
 def views() -> tuple[Frame, Frame]:
-    """The scene camera's picture and the wrist camera's."""
+    """The scene camera's image and the wrist camera's."""
     station = Station(scene_at(0.0), StationConfig(perception="sim"))
     first = station.camera.capture()
     return first, station.manipulator.look(np.array([0.45, 0.0, 0.02]), first)
 
 
-def test_all_of_the_thing_is_outlined_with_the_side_that_only_the_other_camera_sees(views: tuple[Frame, Frame]) -> None:
+def test_all_of_the_object_is_outlined_with_the_side_that_only_the_other_camera_sees(
+    views: tuple[Frame, Frame],
+) -> None:
     scene, wrist = views
     rows, columns = np.nonzero(block_in(wrist))
     point = (float(np.median(columns)) + 0.5) / wrist.size[0], (float(np.median(rows)) + 0.5) / wrist.size[1]
@@ -110,7 +112,7 @@ def test_two_calibrations_that_differ_by_six_millimetres_do_no_harm(views: tuple
     assert np.count_nonzero(target.mask & true) > 0.9 * np.count_nonzero(target.mask)
 
 
-def test_a_thing_that_is_elsewhere_now_is_not_carried_over(views: tuple[Frame, Frame]) -> None:
+def test_an_object_that_is_elsewhere_now_is_not_carried_over(views: tuple[Frame, Frame]) -> None:
     _, wrist = views
     now = Station(scene_at(0.1), StationConfig(perception="sim")).camera.capture()
     assert carried_target(wrist, GraspTarget(block_in(wrist)), now) is None

@@ -1,4 +1,4 @@
-"""Other things that a motion has moved, by the pictures before and after it."""
+"""Other objects that a motion has moved, by the images before and after it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_neighbour_that_was_pushed_is_found(way: float) -> None:
     assert np.hypot(*(shown(after, point)[:2] - (0.45, 0.12 + way))) < 0.08
 
 
-def test_what_was_put_down_is_not_another_thing() -> None:
+def test_what_was_put_down_is_not_another_object() -> None:
     before, after = arranged(BOX, HONEY)[1], arranged(SOUP, BOX, HONEY)[1]
     assert pushed(before, after, placed_m=np.array([0.45, 0.0, 0.0])) == []
     shoved = arranged(SOUP, ("sugar box", 0.45, 0.15), HONEY)[1]

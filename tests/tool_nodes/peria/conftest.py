@@ -20,7 +20,7 @@ from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
 from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
-SHAPES = {  # name: (left, top, right, bottom) [px] of a 640x480 picture
+SHAPES = {  # name: (left, top, right, bottom) [px] of a 640x480 image
     "red circle": (40, 40, 140, 140),
     "blue square": (200, 50, 280, 130),
     "green triangle": (330, 50, 460, 140),
@@ -82,11 +82,11 @@ def drawing() -> NDArray[np.uint8]:
 
 
 class Conversation:
-    """A conversation that has one picture: image 0."""
+    """A conversation that has one image: image 0."""
 
-    def __init__(self, toolbox: Toolbox, picture: SessionImage) -> None:
+    def __init__(self, toolbox: Toolbox, image: SessionImage) -> None:
         self.toolbox = toolbox
-        self.session = Session(images=[picture])
+        self.session = Session(images=[image])
 
     def do(self, name: str, image_index: int = 0, **arguments: Any) -> ToolResult:
         """The result of a call that succeeds."""
@@ -108,18 +108,18 @@ class Conversation:
         return answer
 
     def refusal(self, name: str, image_index: int = 0, **arguments: Any) -> ToolError:
-        """The error of a call that must fail: one sentence, and no new picture."""
-        pictures = len(self.session.images)
+        """The error of a call that must fail: one sentence, and no new image."""
+        images = len(self.session.images)
         error = self.toolbox.call(name, {"image_index": image_index, **arguments}, self.session).result.error
         assert error is not None
         assert "\n" not in str(error)
         assert len(str(error)) < 400
-        assert len(self.session.images) == pictures
+        assert len(self.session.images) == images
         return error
 
     @property
     def newest(self) -> SessionImage:
-        """The last picture."""
+        """The last image."""
         return self.session.images[-1]
 
 
@@ -140,7 +140,7 @@ def _toolbox(station: Station) -> Toolbox:
 
 @pytest.fixture
 def table(station: Station) -> Conversation:
-    """About a picture of the example scene, with each backend."""
+    """About an image of the example scene, with each backend."""
     frame = station.camera.capture()
     return Conversation(_toolbox(station), SessionImage(frame.rgb, frame))
 
@@ -153,6 +153,6 @@ def sheet(pixel_station: Station, drawing: NDArray[np.uint8]) -> Conversation:
 
 @pytest.fixture
 def sheet_of(pixel_station: Station) -> Any:
-    """Makes a conversation about a picture (H, W, 3)."""
+    """Makes a conversation about an image (H, W, 3)."""
     toolbox = _toolbox(pixel_station)
     return lambda rgb: Conversation(toolbox, SessionImage(rgb))

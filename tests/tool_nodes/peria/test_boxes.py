@@ -138,7 +138,7 @@ def test_the_printed_box_of_pixels_can_be_given_back(size: tuple[int, int], data
 
 @settings(max_examples=25)
 @given(st.lists(numbers, min_size=4, max_size=4), sizes)
-def test_a_box_covers_pixels_of_the_picture_only(box: list[float], size: tuple[int, int]) -> None:
+def test_a_box_covers_pixels_of_the_image_only(box: list[float], size: tuple[int, int]) -> None:
     x1, x2 = sorted(box[::2])
     y1, y2 = sorted(box[1::2])
     left, top, right, bottom = box_pixels([x1, y1, x2, y2], size)
@@ -146,12 +146,12 @@ def test_a_box_covers_pixels_of_the_picture_only(box: list[float], size: tuple[i
     assert 0 <= top < bottom <= size[1]
 
 
-def test_the_whole_space_is_the_whole_picture() -> None:
+def test_the_whole_space_is_the_whole_image() -> None:
     assert box_pixels([0, 0, 1000, 1000], (640, 480)) == (0, 0, 640, 480)
     assert point_pixels([[0, 0], [500, 500], [1000, 1000]], (640, 480)) == [(0, 0), (320, 240), (639, 479)]
 
 
-def test_figure_12s_crop_is_the_right_middle_of_the_picture() -> None:
+def test_figure_12s_crop_is_the_right_middle_of_the_image() -> None:
     assert box_pixels([700, 300, 1000, 500], (2000, 1500)) == (1400, 450, 2000, 750)
 
 

@@ -1,4 +1,4 @@
-"""Scores of things found in drawings: how surely each is what was asked for, whatever its size."""
+"""Scores of objects found in drawings: how surely each is what was asked for, whatever its size."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_a_rounded_square_is_less_surely_a_square_the_rounder_it_is() -> None:
 def test_a_colour_is_less_surely_red_the_farther_its_hue_is() -> None:
     hues = (0.0, 6.0, 10.0, 14.0, 18.0, 22.0, 33.0)
     colours = [colorsys.hsv_to_rgb(hue / 360.0, 0.9, 0.9) for hue in hues]
-    pictures = [drawn(ellipse(1.0), tuple(round(255 * v) for v in colour)) for colour in colours]  # type: ignore[arg-type]
-    red, orange = ([score(picture, f"{name} circle") for picture in pictures] for name in ("red", "orange"))
+    images = [drawn(ellipse(1.0), tuple(round(255 * v) for v in colour)) for colour in colours]  # type: ignore[arg-type]
+    red, orange = ([score(image, f"{name} circle") for image in images] for name in ("red", "orange"))
     assert np.diff(red).max() < 1e-9
     assert np.diff(orange).min() > -1e-9
     assert red[0] > 0.6
@@ -125,7 +125,7 @@ def test_text_segment_drops_what_matches_badly(sheet_of: Any, words: str, kept: 
     assert sheet.ask("presence_check", text_prompt=words)["present"] is kept
 
 
-def test_a_nearly_round_thing_is_found_as_a_circle_by_a_low_score_only() -> None:
+def test_a_nearly_round_object_is_found_as_a_circle_by_a_low_score_only() -> None:
     found = Drawings().detect(SessionImage(drawn(ellipse(1.18))), "circle").value
     assert [0.02 <= one.score < PERIA_THRESHOLD for one in found] == [True]
 
@@ -158,7 +158,7 @@ def test_scores_are_as_often_right_as_they_say(noise: float) -> None:
     scores, right, missed, asked = [], [], 0, 0
     for seed in range(100, 112):
         rgb, truth = sheet_of_shapes(seed, noise)
-        image, drawings = SessionImage(rgb), Drawings()  # which looks once at a picture, whatever it is asked for
+        image, drawings = SessionImage(rgb), Drawings()  # which looks once at an image, whatever it is asked for
         for kind in ("circle", "ellipse", "square", "rectangle", "triangle"):
             meant = {kind} | ({"square"} if kind == "rectangle" else set())  # each square is a rectangle too
             try:

@@ -1,4 +1,4 @@
-"""Finding things in drawings by colour alone: regions, names, words and points."""
+"""Finding objects in drawings by colour alone: regions, names, words and points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from toolhand.sim.drawings import samples as pictures
+from toolhand.sim.drawings import samples as images
 from toolhand.tool_nodes.perception.drawings.finder import FlatPerception
 from toolhand.tool_nodes.perception.drawings.segments import find_regions
 from toolhand.tool_nodes.perception.drawings.shapes import measure_shape, name_flat_colour, name_shape
@@ -111,7 +111,7 @@ def test_words_about_colour_shape_size_and_place_are_understood(
     ("words", "meant"),
     [("green dots", [0, 1, 2, 3, 4]), ("the second green dot from the left", [1]), ("the rightmost green circle", [4])],
 )
-def test_repeated_things_are_counted_and_told_apart(
+def test_repeated_objects_are_counted_and_told_apart(
     drawing: RGB, dots: list[Box], words: str, meant: list[int]
 ) -> None:
     found = {box_of(one) for one in meant_by(FlatPerception(), drawing, words)}
@@ -132,7 +132,7 @@ def test_what_is_neither_colour_nor_plain_shape_cannot_be_known(drawing: RGB, wo
     assert caught.value.code == ErrorCode.NOT_RECOGNISED
 
 
-def test_an_even_picture_has_nothing_in_it() -> None:
+def test_an_even_image_has_nothing_in_it() -> None:
     even = np.full((100, 120, 3), 90, np.uint8)
     flat = FlatPerception()
     assert flat.everything(even) == []
@@ -143,7 +143,7 @@ def test_an_even_picture_has_nothing_in_it() -> None:
     assert caught.value.code == ErrorCode.EMPTY_MASK
 
 
-def test_a_point_means_the_thing_under_it_or_just_beside_it(drawing: RGB, shapes: dict[str, Box]) -> None:
+def test_a_point_means_the_object_under_it_or_just_beside_it(drawing: RGB, shapes: dict[str, Box]) -> None:
     flat = FlatPerception()
     for x, y in ((90, 90), (90, 36)):
         assert near(box_of(flat.at(drawing, [(x / 640, y / 480)])), shapes["red circle"])
@@ -151,7 +151,7 @@ def test_a_point_means_the_thing_under_it_or_just_beside_it(drawing: RGB, shapes
         flat.at(drawing, [(300 / 640, 160 / 480)])
 
 
-def test_of_several_points_the_thing_under_most_of_them_is_meant(drawing: RGB, shapes: dict[str, Box]) -> None:
+def test_of_several_points_the_object_under_most_of_them_is_meant(drawing: RGB, shapes: dict[str, Box]) -> None:
     flat = FlatPerception()
     points = [(90 / 640, 90 / 480), (240 / 640, 90 / 480), (95 / 640, 95 / 480)]
     found = flat.at(drawing, points)
@@ -159,13 +159,13 @@ def test_of_several_points_the_thing_under_most_of_them_is_meant(drawing: RGB, s
     assert found.score < flat.at(drawing, points[:1]).score
 
 
-def test_a_thing_and_the_line_around_it_are_one(drawing: RGB, shapes: dict[str, Box]) -> None:
+def test_an_object_and_the_line_around_it_are_one(drawing: RGB, shapes: dict[str, Box]) -> None:
     (found,) = meant_by(FlatPerception(), drawing, "orange rectangle")
     assert box_of(found) == pytest.approx(shapes["orange rectangle"], abs=1)
     assert FlatPerception().names(drawing).count("black rectangle") == 0
 
 
-def test_a_thing_does_not_hold_what_lies_on_it(drawing: RGB) -> None:
+def test_an_object_does_not_hold_what_lies_on_it(drawing: RGB) -> None:
     flat = FlatPerception()
     (circle,), (square,) = meant_by(flat, drawing, "grey circle"), meant_by(flat, drawing, "dark blue square")
     assert not (circle.mask & square.mask).any()
@@ -184,7 +184,7 @@ def test_the_squares_of_a_chessboard_are_all_seen() -> None:
     assert sorted(names) == ["dark grey square"] * 32 + ["white square"] * 32
 
 
-def test_a_large_picture_gives_masks_of_its_own_size(drawing: RGB) -> None:
+def test_a_large_image_gives_masks_of_its_own_size(drawing: RGB) -> None:
     large = np.asarray(Image.fromarray(drawing).resize((1600, 1200)))
     flat = FlatPerception()
     (found,) = meant_by(flat, large, "the leftmost red circle")
@@ -193,7 +193,7 @@ def test_a_large_picture_gives_masks_of_its_own_size(drawing: RGB) -> None:
     assert near(box_of(flat.at(large, [(0.14, 0.19)])), (100, 100, 350, 350), px=5)
 
 
-def test_the_same_picture_is_looked_at_once(drawing: RGB, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_image_is_looked_at_once(drawing: RGB, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
     monkeypatch.setattr(
         "toolhand.tool_nodes.perception.drawings.finder.find_regions",
@@ -209,7 +209,7 @@ def test_the_same_picture_is_looked_at_once(drawing: RGB, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rendered_shapes_are_outlined_and_called_what_they_are(seed: int) -> None:
-    frame = pictures.shapes(seed)
+    frame = images.shapes(seed)
     assert frame.labels is not None
     flat = FlatPerception()
     assert sorted(flat.names(frame.rgb)) == sorted(frame.labels)
@@ -227,7 +227,7 @@ def test_rendered_shapes_are_outlined_and_called_what_they_are(seed: int) -> Non
         lambda size: hnp.arrays(np.uint8, (*size, 3), elements=st.sampled_from([0, 40, 90, 200, 255]))
     )
 )
-def test_any_picture_gives_disjoint_things_with_names(rgb: RGB) -> None:
+def test_any_image_gives_disjoint_objects_with_names(rgb: RGB) -> None:
     flat = FlatPerception()
     found = flat.everything(rgb)
     assert len(flat.names(rgb)) == len(found)
@@ -252,7 +252,7 @@ def test_regions_are_numbered_by_size_and_lie_in_their_windows(drawing: RGB) -> 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("slope", [0, 17, 120])
-def test_a_line_of_any_width_and_slope_is_one_thing(width: int, slope: int) -> None:
+def test_a_line_of_any_width_and_slope_is_one_object(width: int, slope: int) -> None:
     image = Image.new("RGB", (320, 240), "white")
     ImageDraw.Draw(image).line((40, 60, 280, 60 + slope), fill="black", width=width)
     flat = FlatPerception()

@@ -34,7 +34,7 @@ def test_image_crop_gives_the_region_as_it_is(sheet: Any, drawing: np.ndarray) -
     assert result.value == {"box_px": (320, 120, 480, 240)}
 
 
-def test_a_crop_of_a_camera_picture_keeps_its_place_in_the_frame(table: Any) -> None:
+def test_a_crop_of_a_camera_image_keeps_its_place_in_the_frame(table: Any) -> None:
     table.do("image_crop", bounding_box=r"\boxed{500,250,750,500}")
     table.do("image_crop", image_index=1, bounding_box=r"\boxed{500,0,1000,500}")
     assert table.newest.frame is table.session.images[0].frame
@@ -91,7 +91,7 @@ def test_a_label_of_several_lines_has_them_all(sheet_of: Callable[..., Any]) -> 
     assert np.count_nonzero(two.any(axis=(1, 2))) > 1.5 * np.count_nonzero(one.any(axis=(1, 2)))
 
 
-def test_the_letters_of_a_label_shrink_to_fit_a_narrow_picture(sheet_of: Callable[..., Any]) -> None:
+def test_the_letters_of_a_label_shrink_to_fit_a_narrow_image(sheet_of: Callable[..., Any]) -> None:
     text = "a label of some length"
     wide = sheet_of(np.zeros((600, 800, 3), np.uint8)).do("image_label", text=text, position=[0, 0]).image
     narrow = sheet_of(np.zeros((600, 200, 3), np.uint8)).do("image_label", text=text, position=[0, 0]).image
@@ -110,13 +110,13 @@ def test_umlauts_and_accents_are_drawn(sheet_of: Callable[..., Any], text: str, 
     assert f"Added the label {text!r}" in drawn.text
 
 
-def test_a_label_of_a_thousand_characters_is_broken_into_lines_inside_the_picture(sheet_of: Callable[..., Any]) -> None:
+def test_a_label_of_a_thousand_characters_is_broken_into_lines_inside_the_image(sheet_of: Callable[..., Any]) -> None:
     text = ("platform nine to the old harbour " * 40)[:999] + "."
     result = sheet_of(np.zeros((480, 640, 3), np.uint8)).do("image_label", text=text, position=[500, 500])
     rows, columns = np.nonzero((result.image == (230, 30, 30)).all(axis=2))
     frame = (columns.min(), rows.min(), columns.max(), rows.max())
     inside = result.image[frame[1] : frame[3] + 1, frame[0] : frame[2] + 1]
-    assert (inside.max(axis=2) > 0).all()  # the whole label, on white, is in the picture
+    assert (inside.max(axis=2) > 0).all()  # the whole label, on white, is in the image
     assert frame[2] - frame[0] > 500
     inner = np.s_[frame[1] + 3 : frame[3] - 2, frame[0] + 3 : frame[2] - 2]
     ink = (result.image[inner][..., 1] < 128).any(axis=1)
@@ -191,7 +191,7 @@ ONE_PIXEL = np.full((1, 1, 3), 9, np.uint8)
 
 
 @pytest.mark.parametrize(("name", "arguments"), [d for d in DRAWINGS if d[0] != "image_label"])
-def test_even_a_picture_of_one_pixel_can_be_drawn_on(sheet_of: Callable[..., Any], name: str, arguments: Any) -> None:
+def test_even_an_image_of_one_pixel_can_be_drawn_on(sheet_of: Callable[..., Any], name: str, arguments: Any) -> None:
     assert sheet_of(ONE_PIXEL).do(name, **arguments).image.shape == (1, 1, 3)
 
 
@@ -199,7 +199,7 @@ def test_even_a_picture_of_one_pixel_can_be_drawn_on(sheet_of: Callable[..., Any
     ("name", "arguments"),
     [("image_crop", {"bounding_box": r"\boxed{0,0,1000,1000}"}), ("image_label", {"text": "x", "position": [0, 0]})],
 )
-def test_a_picture_of_one_pixel_has_no_room_for_a_crop_or_a_label(
+def test_an_image_of_one_pixel_has_no_room_for_a_crop_or_a_label(
     sheet_of: Callable[..., Any], name: str, arguments: Any
 ) -> None:
     assert "1x1 px" in sheet_of(ONE_PIXEL).refusal(name, **arguments).message

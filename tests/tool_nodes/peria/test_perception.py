@@ -20,7 +20,7 @@ from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 from toolhand.tool_nodes.types import Detection
 
 BOXED = re.compile(r"\\boxed\{\d+,\d+,\d+,\d+\}")
-THINGS = {"coconut water": 2, "red box": 1, "black bin": 1, "cinnamon": 1, "rice box": 1, "teddy bear": 1}
+OBJECTS = {"coconut water": 2, "red box": 1, "black bin": 1, "cinnamon": 1, "rice box": 1, "teddy bear": 1}
 
 
 def numbers(boxed: str) -> list[float]:
@@ -51,20 +51,20 @@ def check_segment(one: dict[str, Any], mask: np.ndarray) -> None:
     )
 
 
-# -- camera pictures, by `sim` and by `pixels` -----------------------------------------------------------
+# -- camera images, by `sim` and by `pixels` -----------------------------------------------------------
 
 
-def test_auto_segment_proposes_every_thing_on_the_table(table: Any) -> None:
+def test_auto_segment_proposes_every_object_on_the_table(table: Any) -> None:
     answer = table.ask("auto_segment")
     assert list(answer) == ["task", "proposals"]
     assert answer["task"] == "segmentation"
-    assert len(answer["proposals"]) == sum(THINGS.values())
+    assert len(answer["proposals"]) == sum(OBJECTS.values())
     masks = table.do("auto_segment").value["masks"]
     for one, mask in zip(answer["proposals"], masks, strict=True):
         check_segment(one, mask)
 
 
-@pytest.mark.parametrize(("name", "count"), THINGS.items())
+@pytest.mark.parametrize(("name", "count"), OBJECTS.items())
 def test_text_segment_and_concept_count_agree(table: Any, name: str, count: int) -> None:
     segmented, counted = table.ask("text_segment", text_prompt=name), table.ask("concept_count", text_prompt=name)
     assert segmented["prompt"] == counted["prompt"] == name
@@ -124,13 +124,13 @@ def test_grounding_dino_finds_several_names_and_says_which_are_missing(table: An
     assert all(BOXED.fullmatch(one["bbox"]) for one in answer["objects"])
 
 
-def test_one_thing_under_two_names_is_detected_once(table: Any) -> None:
+def test_one_object_under_two_names_is_detected_once(table: Any) -> None:
     answer = table.ask("grounding_dino", question="red box, the box left of the rice box")
     assert len(answer["objects"]) == 1
     assert "not_found" not in answer
 
 
-def test_a_detected_box_leads_bbox_segment_to_the_same_thing(table: Any) -> None:
+def test_a_detected_box_leads_bbox_segment_to_the_same_object(table: Any) -> None:
     (detected,) = table.ask("grounding_dino", question="teddy bear")["objects"]
     found = table.ask("bbox_segment", bounding_box=detected["bbox"])["proposals"]
     assert found[0]["bbox"] == detected["bbox"]
@@ -138,7 +138,7 @@ def test_a_detected_box_leads_bbox_segment_to_the_same_thing(table: Any) -> None
 
 def test_bbox_segment_stays_inside_its_box(table: Any) -> None:
     answer = table.ask("bbox_segment", bounding_box=r"\boxed{0,0,600,500}")
-    assert 0 < len(answer["proposals"]) < sum(THINGS.values())
+    assert 0 < len(answer["proposals"]) < sum(OBJECTS.values())
     for one in answer["proposals"]:
         assert numbers(one["bbox"])[2] <= 600
         assert numbers(one["bbox"])[3] <= 500
@@ -146,7 +146,7 @@ def test_bbox_segment_stays_inside_its_box(table: Any) -> None:
 
 def test_exemplar_segment_finds_the_second_carton_of_the_same_kind(table: Any) -> None:
     cartons = table.ask("text_segment", text_prompt="coconut water")["proposals"]
-    assert len(cartons) == THINGS["coconut water"]
+    assert len(cartons) == OBJECTS["coconut water"]
     for one in cartons:
         found = table.ask("exemplar_segment", bounding_box=one["bbox"])["proposals"]
         assert found[0]["bbox"] == one["bbox"]
@@ -173,7 +173,7 @@ def test_a_crop_is_looked_at_through_its_camera_frame(table: Any) -> None:
     assert not table.ask("presence_check", image_index=1, text_prompt="teddy bear")["present"]
 
 
-def test_a_drawing_over_a_picture_hides_nothing_from_the_tools(table: Any) -> None:
+def test_a_drawing_over_an_image_hides_nothing_from_the_tools(table: Any) -> None:
     before = table.ask("auto_segment")
     table.do("image_highlight", bounding_box=r"\boxed{0,0,1000,1000}")
     assert table.ask("auto_segment", image_index=1) == before
@@ -207,13 +207,13 @@ def test_exemplar_segment_finds_repeated_shapes_and_no_other_ones(sheet: Any, do
         assert min(np.abs(numbers(one["bbox"]) - in_space(dot)).max() for one in found) < 4
 
 
-def test_bbox_segment_gives_the_framed_thing_first_and_what_lies_on_it(sheet: Any, shapes: dict[str, Any]) -> None:
+def test_bbox_segment_gives_the_framed_object_first_and_what_lies_on_it(sheet: Any, shapes: dict[str, Any]) -> None:
     found = sheet.ask("bbox_segment", bounding_box=r"\boxed{60,660,285,965}")["proposals"]
     for one, name in zip(found, ("grey circle", "dark blue square"), strict=True):
         assert np.abs(numbers(one["bbox"]) - in_space(shapes[name])).max() < 4
 
 
-def test_an_empty_picture_has_no_proposals(sheet_of: Callable[..., Any]) -> None:
+def test_an_empty_image_has_no_proposals(sheet_of: Callable[..., Any]) -> None:
     assert sheet_of(np.full((60, 80, 3), 200, np.uint8)).ask("auto_segment")["proposals"] == []
 
 

@@ -1,4 +1,5 @@
-"""Which things bbox_segment and exemplar_segment keep: how much of one must lie in the box, and how near it must be."""
+"""Which objects bbox_segment and exemplar_segment keep: how much of one must lie in the box, and how near it must
+be."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from toolhand.tool_nodes.tools.peria.interaction import PeriaInteractionTools
 from toolhand.tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 
-class OneThing:
-    """An object finder that sees one square of 200 x 200 px in the middle of a picture of 1000 x 1000 px."""
+class OneObject:
+    """An object finder that sees one square of 200 x 200 px in the middle of an image of 1000 x 1000 px."""
 
     backend = "told"
 
@@ -28,7 +29,7 @@ class OneThing:
 
 
 def asked(name: str, left: int, top: int, right: int, bottom: int) -> ToolResult:
-    toolbox = Toolbox([PeriaPerceptionTools(OneThing())])  # type: ignore[arg-type]
+    toolbox = Toolbox([PeriaPerceptionTools(OneObject())])  # type: ignore[arg-type]
     session = Session(images=[SessionImage(np.full((1000, 1000, 3), 90, np.uint8))])
     box = rf"\boxed{{{left},{top},{right},{bottom}}}"
     return toolbox.call(name, {"image_index": 0, "bounding_box": box}, session).result
@@ -37,9 +38,9 @@ def asked(name: str, left: int, top: int, right: int, bottom: int) -> ToolResult
 @pytest.mark.parametrize(
     ("box", "found"),
     [
-        ((0, 0, 520, 1000), True),  # 60 % of the thing, and 5 % of the box
+        ((0, 0, 520, 1000), True),  # 60 % of the object, and 5 % of the box
         ((0, 0, 480, 1000), False),  # 40 %
-        ((400, 400, 440, 560), True),  # 16 % of the thing, the whole box
+        ((400, 400, 440, 560), True),  # 16 % of the object, the whole box
         ((360, 400, 440, 560), True),  # half of the box
         ((300, 400, 440, 560), True),  # 29 % of it
         ((240, 400, 440, 560), False),  # 20 % of it
@@ -64,10 +65,10 @@ def test_a_box_holds_what_lies_half_in_it_or_fills_a_quarter_of_it(box: tuple[in
         ((500, 400, 700, 600), True),  # IoU 0.33
         ((525, 400, 725, 600), True),  # 0.23
         ((540, 400, 740, 600), False),  # 0.18
-        ((200, 200, 800, 800), False),  # 0.11: the box is far too large for the thing
+        ((200, 200, 800, 800), False),  # 0.11: the box is far too large for the object
     ],
 )
-def test_an_exemplar_is_a_thing_that_shares_a_fifth_with_the_box(box: tuple[int, int, int, int], found: bool) -> None:
+def test_an_exemplar_is_an_object_that_shares_a_fifth_with_the_box(box: tuple[int, int, int, int], found: bool) -> None:
     result = asked("exemplar_segment", *box)
     assert result.ok is found
     if found:

@@ -255,11 +255,11 @@ def test_eval_gives_a_variable_of_its_own(call: Any) -> None:
         ("float(np.mean(captured_image))", 7.0),
     ],
 )
-def test_a_picture_is_the_papers_and_is_read_like_an_array(call: Any, expression: str, value: Any) -> None:
+def test_an_image_is_the_papers_and_is_read_like_an_array(call: Any, expression: str, value: Any) -> None:
     assert call("code_executor.eval", expression=expression)[0].value[0] == value
 
 
-def test_a_picture_as_result_is_stored_as_its_array(call: Any) -> None:
+def test_an_image_as_result_is_stored_as_its_array(call: Any) -> None:
     result, session = call("code_executor.exec", code="result = [captured_image.crop((1, 0, 3, 4))]")
     assert result.ok, result.text
     (crop,) = session.variables["last_exec_result"]
@@ -267,7 +267,7 @@ def test_a_picture_as_result_is_stored_as_its_array(call: Any) -> None:
 
 
 @pytest.mark.parametrize("code", ["import PIL", "from PIL import Image", "captured_image.save('/tmp/x.png')"])
-def test_a_picture_opens_no_door(call: Any, code: str) -> None:
+def test_an_image_opens_no_door(call: Any, code: str) -> None:
     assert call("code_executor.exec", code=code)[0].error is not None
 
 

@@ -18,7 +18,7 @@ import pytest
 from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
 from toolhand.tool_nodes.serve import processes, service_file
 from toolhand.tool_nodes.serve.calling import connect
-from toolhand.tool_nodes.serve.cluster import Keeper, take_down
+from toolhand.tool_nodes.serve.cluster import ServiceSupervisor, take_down
 from toolhand.tool_nodes.serve.config import parse_config
 from toolhand.tool_nodes.serve.trust import listening_users, require_trusted
 
@@ -129,7 +129,8 @@ def _sleeper(user: int | None = None, **options: Any) -> Any:
 
 @pytest.mark.parametrize(("attack", "told"), ATTACKS)
 @pytest.mark.parametrize(
-    "use", [connect, take_down, service_file.noted, lambda: Keeper(parse_config({"ports": {"depth": "pixels"}}))]
+    "use",
+    [connect, take_down, service_file.noted, lambda: ServiceSupervisor(parse_config({"ports": {"depth": "pixels"}}))],
 )
 def test_a_folder_that_is_not_this_users_alone_is_not_believed(
     here: Path, attack: Callable[[Path], None], told: str, use: Callable[[], Any]
@@ -176,7 +177,10 @@ def test_what_is_large_does_not_lie_in_memory(tmp_path: Path, monkeypatch: pytes
     for runtime, ray in ((tmp_path / "run", "cache/toolhand/ray"), (tmp_path / "none", "cache/toolhand/serve/ray")):
         (tmp_path / "run").mkdir(mode=0o700, exist_ok=True)
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-        assert service_file.ray_folder(Keeper(parse_config({"ports": {"depth": "pixels"}})).service) == tmp_path / ray
+        assert (
+            service_file.ray_folder(ServiceSupervisor(parse_config({"ports": {"depth": "pixels"}})).service)
+            == tmp_path / ray
+        )
 
 
 @pytest.mark.parametrize(

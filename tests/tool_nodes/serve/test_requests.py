@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from toolhand.tool_nodes.perception.frames import FrameCache
-from toolhand.tool_nodes.serve.requests import ByReference, PortRequest, SentPicture, SharedArrays, references, unpack
+from toolhand.tool_nodes.serve.requests import ByReference, PortRequest, SentImage, SharedArrays, references, unpack
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from toolhand.tool_nodes.types import Frame
@@ -62,13 +62,13 @@ def test_the_same_call_on_a_copy_of_a_frame_is_the_same_call() -> None:
     assert times == [1, 2, 1]
 
 
-def test_a_picture_is_put_once_and_travels_by_reference() -> None:
+def test_an_image_is_put_once_and_travels_by_reference() -> None:
     memory = Memory()
     shown, other = frame(), frame()
     whole, crop = SessionImage(shown.rgb, shown), SessionImage(shown.rgb, shown).cropped(10, 20, 250, 220)
-    sent = [memory.shared.pack(picture) for picture in (whole, whole, crop, SessionImage(other.rgb, other))]
-    assert sent[0] == sent[1] == SentPicture(None, ByReference(0), None)
-    assert sent[2] == SentPicture(ByReference(1), ByReference(0), (10, 20, 250, 220))
+    sent = [memory.shared.pack(image) for image in (whole, whole, crop, SessionImage(other.rgb, other))]
+    assert sent[0] == sent[1] == SentImage(None, ByReference(0), None)
+    assert sent[2] == SentImage(ByReference(1), ByReference(0), (10, 20, 250, 220))
     assert sent[3].frame == ByReference(0)  # the same content
     assert len(memory.values) == 2
 
@@ -102,7 +102,7 @@ def test_what_nobody_has_any_more_is_let_go() -> None:
     assert len(memory.shared) == 0
 
 
-def test_ten_thousand_pictures_leave_nothing_behind() -> None:
+def test_ten_thousand_images_leave_nothing_behind() -> None:
     memory = Memory()
     base = np.zeros((200, 200, 3), np.uint8)
     for k in range(10_000):
@@ -112,7 +112,7 @@ def test_ten_thousand_pictures_leave_nothing_behind() -> None:
     assert len(memory.shared) <= 1
 
 
-def test_small_things_travel_with_the_request() -> None:
+def test_small_objects_travel_with_the_request() -> None:
     memory = Memory()
     small = SessionImage(np.zeros((32, 32, 3), np.uint8))
     sent = memory.shared.pack(small)
@@ -125,15 +125,15 @@ def test_small_things_travel_with_the_request() -> None:
 def test_what_arrives_is_what_was_sent(cropped: bool) -> None:
     memory = Memory()
     shown = frame()
-    picture = SessionImage(shown.rgb, shown)
-    picture = picture.cropped(0, 0, 300, 200) if cropped else picture
+    image = SessionImage(shown.rgb, shown)
+    image = image.cropped(0, 0, 300, 200) if cropped else image
     cloud = np.ones((240 * 320, 3), np.float32)
-    request = PortRequest((memory.shared.pack(picture), memory.shared.pack(cloud), "box"), 1e12)
+    request = PortRequest((memory.shared.pack(image), memory.shared.pack(cloud), "box"), 1e12)
     values = {ref: pickle.loads(pickle.dumps(memory.values[ref])) for ref in references([request])}
     arrived, points, words = unpack(request, values)
-    np.testing.assert_array_equal(arrived.rgb, picture.rgb)
+    np.testing.assert_array_equal(arrived.rgb, image.rgb)
     assert arrived.frame.key == shown.key
-    assert arrived.window == picture.window
+    assert arrived.window == image.window
     assert arrived.is_whole_frame is not cropped
     np.testing.assert_array_equal(points, cloud)
     assert words == "box"
@@ -142,7 +142,7 @@ def test_what_arrives_is_what_was_sent(cropped: bool) -> None:
 def test_only_a_backend_that_writes_gets_a_copy() -> None:
     rgb = np.zeros((8, 8, 3), np.uint8)
     rgb.setflags(write=False)
-    request = PortRequest((SentPicture(rgb, None, None),), 1e12)
+    request = PortRequest((SentImage(rgb, None, None),), 1e12)
     assert unpack(request, {})[0].rgb is rgb
     copied = unpack(request, {}, writable=True)[0].rgb
     copied[0, 0] = 1

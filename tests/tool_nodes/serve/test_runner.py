@@ -11,11 +11,11 @@ import pytest
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
 from toolhand.tool_nodes.serve.config import ServedEntry
-from toolhand.tool_nodes.serve.requests import PortRequest, SentPicture
+from toolhand.tool_nodes.serve.requests import PortRequest, SentImage
 from toolhand.tool_nodes.serve.runner import Runner, make_backend
 
 ENTRY = ServedEntry("pointer", "pointer", "test", run="serve", batch=8)
-PICTURE = SentPicture(np.zeros((4, 4, 3), np.uint8), None, None)
+IMAGE = SentImage(np.zeros((4, 4, 3), np.uint8), None, None)
 
 
 class Echo:
@@ -54,7 +54,7 @@ class Batches(Echo):
 
 
 def requests(*words: str, left_s: float = 60.0) -> list[PortRequest]:
-    return [PortRequest((PICTURE, word), time.time() + left_s) for word in words]
+    return [PortRequest((IMAGE, word), time.time() + left_s) for word in words]
 
 
 def runner(backend: Any, ends: list[int] | None = None) -> Runner:
@@ -122,7 +122,7 @@ def test_who_asks_brings_the_seed_of_a_backend_that_has_one() -> None:
         def point(self, image: Any, text: str) -> Answer[list[tuple[float, float]]]:
             return Answer([(float(self.seed), 0.0)], self.backend)
 
-    asked = [PortRequest((PICTURE, "a"), time.time() + 60.0, seed) for seed in (3, 4, 3)]
+    asked = [PortRequest((IMAGE, "a"), time.time() + 60.0, seed) for seed in (3, 4, 3)]
     assert [reply.value[0][0] for reply in runner(Dice()).work(asked)] == [3.0, 4.0, 3.0]
 
 

@@ -33,7 +33,7 @@ def face(name: str, size: int) -> Any:
 
 @pytest.fixture(scope="session")
 def printed() -> Print:
-    """Prints lines below each other, as a picture that has no link to any truth."""
+    """Prints lines below each other, as an image that has no link to any truth."""
 
     def lines(
         *texts: str,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings.builder import ImageBuilder
 from toolhand.tool_nodes.perception.text.blanks import EVEN_CHANCE, NOTHING, place_blanks
 from toolhand.tool_nodes.perception.text.layout import (
     formulas,
@@ -67,17 +67,17 @@ def test_nothing_read_is_no_table() -> None:
 
 
 def test_the_lines_of_a_grid_are_found() -> None:
-    picture = PictureBuilder(300, 200)
+    image = ImageBuilder(300, 200)
     for x in (20, 120, 280):
-        picture.path([(x, 30), (x, 170)], 2.0, (0, 0, 0))
+        image.path([(x, 30), (x, 170)], 2.0, (0, 0, 0))
     for y in (30, 100, 170):
-        picture.path([(20, y), (280, y)], 2.0, (0, 0, 0))
-    found = find_rulings(picture.frame().rgb)
+        image.path([(20, y), (280, y)], 2.0, (0, 0, 0))
+    found = find_rulings(image.frame().rgb)
     assert np.allclose(found.columns, (20, 120, 280), atol=1.5)
     assert np.allclose(found.rows, (30, 100, 170), atol=1.5)
 
 
-def test_a_plain_picture_has_no_lines() -> None:
+def test_a_plain_image_has_no_lines() -> None:
     assert find_rulings(np.full((40, 60, 3), 7, np.uint8)) == Rulings()
     assert find_rulings(np.zeros((1, 1, 3), np.uint8)) == Rulings()
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings.builder import ImageBuilder
 from toolhand.sim.drawings.samples import formula, shapes
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.tasks import random_task
@@ -32,8 +32,8 @@ SAMPLE = ("Platform 9 to Kings Cross", "Invoice No. 4821A3", "(+237) 650 58 49 0
 FACES = ("Aileron", "Caladea", "Lato", "Manrope", "Roboto", "SourceSansPro", "SourceSerifPro")
 
 
-def texts(reader: TextReader, picture: SessionImage) -> list[str]:
-    return [span.text for span in reader.read(picture).value]
+def texts(reader: TextReader, image: SessionImage) -> list[str]:
+    return [span.text for span in reader.read(image).value]
 
 
 def unspaced(text: str) -> str:
@@ -100,10 +100,10 @@ def test_letters_at_the_edge_of_a_crop_are_read(reader: TextReader, printed: Any
     assert texts(reader, printed("12", "Oslo", font="Lato", size=30, margin=1)) == ["12", "Oslo"]
 
 
-def test_boxes_are_in_pixels_of_the_picture_also_of_a_large_one(reader: TextReader) -> None:
-    picture = PictureBuilder(3 * rapid.SEARCHED_PX, 400)
-    truth = picture.text("Harbour", (900, 250), 120)
-    (span,) = reader.read(SessionImage(picture.frame().rgb)).value
+def test_boxes_are_in_pixels_of_the_image_also_of_a_large_one(reader: TextReader) -> None:
+    image = ImageBuilder(3 * rapid.SEARCHED_PX, 400)
+    truth = image.text("Harbour", (900, 250), 120)
+    (span,) = reader.read(SessionImage(image.frame().rgb)).value
     assert span.text == "Harbour"
     assert np.allclose(span.box, truth, atol=45.0)
     assert np.all(np.array(span.box[:2]) <= np.array(truth[:2]) + 2)
@@ -126,12 +126,12 @@ def test_misread_texts_have_lower_scores_than_those_that_are_right(reader: TextR
 
 
 def test_raised_and_lowered_signs_make_a_line_a_formula(reader: TextReader) -> None:
-    picture = PictureBuilder(420, 120)
-    right = picture.text("A = 4r", (20, 80), 40)[2]
-    right = picture.text("2", (right + 3, 80 - 0.36 * 40), 26)[2]
-    right = picture.text(" + B", (right + 3, 80), 40)[2]
-    picture.text("3", (right + 3, 80 + 0.16 * 40), 26)
-    (span,) = reader.read(SessionImage(picture.frame().rgb)).value
+    image = ImageBuilder(420, 120)
+    right = image.text("A = 4r", (20, 80), 40)[2]
+    right = image.text("2", (right + 3, 80 - 0.36 * 40), 26)[2]
+    right = image.text(" + B", (right + 3, 80), 40)[2]
+    image.text("3", (right + 3, 80 + 0.16 * 40), 26)
+    (span,) = reader.read(SessionImage(image.frame().rgb)).value
     assert (span.text, span.kind) == ("A = 4r^{2} + B_{3}", "formula")
 
 
@@ -142,16 +142,16 @@ def test_a_table_without_print_has_no_text(reader: TextReader, seed: int) -> Non
 
 
 def test_shapes_have_no_text(reader: TextReader) -> None:
-    picture = PictureBuilder(320, 240)
+    image = ImageBuilder(320, 240)
     for x in range(30, 320, 40):
-        picture.circle((x, 60), 12, (200, 30, 30))
-        picture.rectangle((x - 10, 110, x + 10, 130), (30, 30, 200))
-    assert not any(texts(reader, SessionImage(picture.frame().rgb)))
+        image.circle((x, 60), 12, (200, 30, 30))
+        image.rectangle((x - 10, 110, x + 10, 130), (30, 30, 200))
+    assert not any(texts(reader, SessionImage(image.frame().rgb)))
 
 
 @settings(max_examples=8, deadline=None)
 @given(width=st.integers(1, 90), height=st.integers(1, 90), seed=st.integers(0, 99))
-def test_any_picture_gets_an_answer_with_boxes_inside_it(width: int, height: int, seed: int) -> None:
+def test_any_image_gets_an_answer_with_boxes_inside_it(width: int, height: int, seed: int) -> None:
     rgb = np.repeat(np.random.default_rng(seed).integers(0, 2, (height, width, 1)) * 255, 3, axis=2).astype(np.uint8)
     for span in RapidTextReader().read(SessionImage(rgb)).value:
         left, top, right, bottom = span.box
@@ -165,11 +165,11 @@ def test_slivers_have_no_text(reader: TextReader, size: tuple[int, int]) -> None
     assert reader.read(SessionImage(noise)).value == []
 
 
-def test_threads_may_ask_at_once_and_the_same_picture_gives_the_same_answer(reader: TextReader, printed: Any) -> None:
-    pictures = [printed("Castle Hill 27", noise=15.0), printed("Lake View")]
-    alone = [reader.read(picture).value for picture in pictures]
+def test_threads_may_ask_at_once_and_the_same_image_gives_the_same_answer(reader: TextReader, printed: Any) -> None:
+    images = [printed("Castle Hill 27", noise=15.0), printed("Lake View")]
+    alone = [reader.read(image).value for image in images]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda k: reader.read(pictures[k % 2]).value, range(6))) == alone * 3
+        assert list(pool.map(lambda k: reader.read(images[k % 2]).value, range(6))) == alone * 3
 
 
 # -- as a program sees it --------------------------------------------------------------------------

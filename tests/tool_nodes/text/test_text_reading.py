@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolhand.sim.drawings import samples as pictures
-from toolhand.sim.drawings.builder import PictureBuilder
+from toolhand.sim.drawings import samples as images
+from toolhand.sim.drawings.builder import ImageBuilder
 from toolhand.sim.drawings.text_truth import SimTextReader, TextNoise
 from toolhand.tool_nodes.perception.text.rapid import RapidTextReader
 from toolhand.tool_nodes.ports import Answer, TextReader
@@ -30,14 +30,14 @@ PREFIX = "Tool executed successfully.\nResult: "
 both = pytest.mark.parametrize("backend", list(READERS))
 
 
-def call(backend: str, name: str, picture: Frame | np.ndarray) -> CallRecord:
-    image = SessionImage(picture.rgb, picture) if isinstance(picture, Frame) else SessionImage(picture)
+def call(backend: str, name: str, shown: Frame | np.ndarray) -> CallRecord:
+    image = SessionImage(shown.rgb, shown) if isinstance(shown, Frame) else SessionImage(shown)
     return Toolbox([TextTools(READERS[backend])]).call(name, {"image_index": 0}, Session(images=[image]))
 
 
-def value(backend: str, name: str, picture: Frame) -> dict[str, Any]:
+def value(backend: str, name: str, image: Frame) -> dict[str, Any]:
     """The tool's value, which is also what its text says."""
-    result = call(backend, name, picture).result
+    result = call(backend, name, image).result
     assert result.ok, result.text
     shown, _ = json.JSONDecoder().raw_decode(result.text.removeprefix(PREFIX))
     assert result.text.startswith(PREFIX)
@@ -61,7 +61,7 @@ def test_each_tool_answers_with_text_only_and_names_its_backend(name: str) -> No
 
 @both
 def test_nothing_to_read_is_an_empty_text(backend: str) -> None:
-    frame = pictures.shapes(5)
+    frame = images.shapes(5)
     assert value(backend, "text_ocr", frame) == {"task": "ocr", "text": ""}
     assert value(backend, "text_spotting", frame) == {"task": "spotting", "items": []}
     assert value(backend, "formula_ocr", frame) == {"task": "formula", "text": ""}
@@ -70,7 +70,7 @@ def test_nothing_to_read_is_an_empty_text(backend: str) -> None:
 
 @both
 def test_map_ocr_gives_names_without_numbers_scale_and_symbols(backend: str) -> None:
-    frame = pictures.city_map(0)
+    frame = images.city_map(0)
     assert frame.texts is not None
     names = [span.text for span in frame.texts if not is_map_noise(span.text)]
     assert len(names) == 7
@@ -116,14 +116,14 @@ def test_names_are_no_map_noise(text: str) -> None:
 @both
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_formulas_are_latex(backend: str, seed: int) -> None:
-    frame = pictures.formula(seed)
+    frame = images.formula(seed)
     assert frame.texts is not None
     assert value(backend, "formula_ocr", frame)["text"].replace(" ", "") == frame.texts[0].text.replace(" ", "")
 
 
 @both
 def test_tables_are_rows_of_cells(backend: str) -> None:
-    frame = pictures.table(0)
+    frame = images.table(0)
     assert frame.texts is not None
     cells = [span.text for span in frame.texts]
     rows = [cells[k : k + 3] for k in range(0, len(cells), 3)]
@@ -145,7 +145,7 @@ class OneText:
 @pytest.mark.parametrize(
     ("box", "told"),
     [
-        ((-4.0, 10.0, 50.2, 130.0), r"\boxed{0,83,502,1000}"),  # the far sides lie outside the picture
+        ((-4.0, 10.0, 50.2, 130.0), r"\boxed{0,83,502,1000}"),  # the far sides lie outside the image
         ((30.0, 20.0, 30.01, 40.0), r"\boxed{300,167,301,333}"),
         ((99.99, 119.99, 100.0, 120.0), r"\boxed{999,999,1000,1000}"),
     ],
@@ -160,7 +160,7 @@ def test_the_box_of_a_text_is_one_that_the_other_tools_take(box: tuple[float, fl
 
 
 class Told:
-    """Reads what it was given; a part of a picture is read as what is told of it."""
+    """Reads what it was given; a part of an image is read as what is told of it."""
 
     backend = "told"
 
@@ -209,15 +209,15 @@ def test_all_read_and_sure_is_the_papers_form_and_nothing_else() -> None:
 
 
 def grid(*printed: tuple[str, float, float]) -> np.ndarray:
-    """A picture with a table of 2 x 2 cells, 100 x 50 px each, and what is printed into it."""
-    picture = PictureBuilder(240, 140)
+    """An image with a table of 2 x 2 cells, 100 x 50 px each, and what is printed into it."""
+    image = ImageBuilder(240, 140)
     for x in (20, 120, 220):
-        picture.path([(x, 20), (x, 120)], 2.0, (0, 0, 0))
+        image.path([(x, 20), (x, 120)], 2.0, (0, 0, 0))
     for y in (20, 70, 120):
-        picture.path([(20, y), (220, y)], 2.0, (0, 0, 0))
+        image.path([(20, y), (220, y)], 2.0, (0, 0, 0))
     for text, x, y in printed:
-        picture.text(text, (x, y), 20.0)
-    return picture.frame().rgb
+        image.text(text, (x, y), 20.0)
+    return image.frame().rgb
 
 
 def test_a_cell_that_could_not_be_read_is_not_an_empty_one() -> None:
@@ -267,8 +267,8 @@ def test_what_image_label_draws_is_read(size: tuple[int, int], text: str) -> Non
     assert read.value["text"] == text
 
 
-def test_the_simulators_reader_has_no_truth_about_other_pictures() -> None:
+def test_the_simulators_reader_has_no_truth_about_other_images() -> None:
     error = call("sim", "text_ocr", np.zeros((40, 60, 3), np.uint8)).result.error
     assert error is not None
-    assert error.code is ErrorCode.PICTURE_UNUSABLE
+    assert error.code is ErrorCode.IMAGE_UNUSABLE
     assert "'rapidocr'" in str(error)

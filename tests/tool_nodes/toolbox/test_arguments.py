@@ -15,7 +15,7 @@ from toolhand.tool_nodes.toolbox import arguments as kinds
 from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session
-from toolhand.tool_nodes.tools.evic.visual_tools import PictureNumberArgument
+from toolhand.tool_nodes.tools.evic.visual_tools import ImageNumberArgument
 
 ALL_KINDS = [
     kinds.Text,
@@ -37,7 +37,7 @@ def kind_of(annotation: Any) -> ArgumentType:
 
 
 def session() -> Session:
-    picture = np.zeros((4, 6, 3), np.uint8)
+    image = np.zeros((4, 6, 3), np.uint8)
     return Session(
         variables={
             "mask": np.ones((4, 6), bool),
@@ -45,10 +45,10 @@ def session() -> Session:
             "cloud": np.zeros((24, 3), np.float32),
             "focal": 600.0,
             "point": (0.25, 0.75),
-            "picture": SessionImage(picture, None),
+            "picture": SessionImage(image, None),
             "broken": [[1.0, 2.0], [3.0]],
         },
-        images=[SessionImage(picture, None)],
+        images=[SessionImage(image, None)],
     )
 
 
@@ -143,7 +143,7 @@ def test_a_value_is_shown_in_one_line_of_60_characters() -> None:
     assert kinds.shortened("x" * 61) == "x" * 57 + "..."
 
 
-def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
+def test_an_image_is_found_by_its_index_or_by_a_variable() -> None:
     here = session()
     assert kind_of(kinds.ImageIndex).parse(0, here) is here.images[0]
     assert kind_of(kinds.ImageIndex).parse("$picture", here) is here.variables["picture"]
@@ -172,13 +172,13 @@ def test_a_bad_image_index_is_refused_with_the_range(value: Any, sentence: str) 
 def test_a_whole_number_is_an_index_however_it_is_written(value: float) -> None:
     here = session()
     assert kind_of(kinds.ImageIndex).parse(value, here) is here.images[0]
-    number = PictureNumberArgument().parse(value, here)
+    number = ImageNumberArgument().parse(value, here)
     assert (number, type(number)) == (0, int)
 
 
 @pytest.mark.parametrize("value", [0.5, True, False, float("nan"), float("-inf"), 1e300, "0", None])
-def test_no_other_value_is_the_number_of_a_picture(value: Any) -> None:
-    for kind in (kind_of(kinds.ImageIndex), PictureNumberArgument()):
+def test_no_other_value_is_the_number_of_an_image(value: Any) -> None:
+    for kind in (kind_of(kinds.ImageIndex), ImageNumberArgument()):
         with pytest.raises(InvalidValue) as caught:
             kind.parse(value, session())
         assert caught.value.level is Level.INDEX
@@ -200,7 +200,7 @@ def test_what_is_wrong_with_any_other_value_is_wrong_in_its_type(annotation: Any
     assert caught.value.level is Level.TYPE
 
 
-def test_data_may_be_numbers_a_mask_or_a_picture_but_no_text() -> None:
+def test_data_may_be_numbers_a_mask_or_an_image_but_no_text() -> None:
     here = session()
     data = kind_of(kinds.Data)
     assert data.parse("$mask", here) is here.variables["mask"]
@@ -211,15 +211,15 @@ def test_data_may_be_numbers_a_mask_or_a_picture_but_no_text() -> None:
     )
 
 
-def test_an_image_index_before_the_first_picture_says_how_to_get_one() -> None:
+def test_an_image_index_before_the_first_image_says_how_to_get_one() -> None:
     with pytest.raises(InvalidValue, match=r"none yet; call robot\.capture_image first"):
         kind_of(kinds.ImageIndex).parse(0, Session())
 
 
-def test_a_picture_without_a_camera_frame_says_so() -> None:
+def test_an_image_without_a_camera_frame_says_so() -> None:
     with pytest.raises(ToolError, match="no link to a camera frame") as caught:
         session().images[0].require_frame()
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE
 
 
 def test_arrays_come_unchanged_from_their_variables() -> None:

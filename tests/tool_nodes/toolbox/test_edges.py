@@ -1,4 +1,4 @@
-"""The edges of what the toolbox takes and keeps: old pictures, pictures that are none, declarations, long errors."""
+"""The edges of what the toolbox takes and keeps: old images, images that are none, declarations, long errors."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from toolhand.tool_nodes.toolbox.arguments import (
     Level,
     NumberArgument,
     Text,
-    picture_at,
+    image_at,
 )
-from toolhand.tool_nodes.toolbox.images import PackedPicture, SessionImage, view_of
+from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage, view_of
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox, tool
 from toolhand.tool_nodes.types import Frame
 
 
-def picture(seed: int = 0) -> SessionImage:
+def make_image(seed: int = 0) -> SessionImage:
     rgb = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     K = np.array([[50.0, 0.0, 4.0], [0.0, 60.0, 3.0], [0.0, 0.0, 1.0]])
     frame = Frame(rgb, np.ones((6, 8), np.float32), K, np.diag([1.0, -1.0, -1.0, 1.0]), 7.5, "wrist")
     return SessionImage(rgb, frame)
 
 
-# -- pictures that are too old to be used --------------------------------------------------------
+# -- images that are too old to be used --------------------------------------------------------
 
 
-def test_a_packed_picture_has_its_pixels_and_no_frame() -> None:
-    for kept in (picture(), SessionImage(picture(1).rgb[::-1, ::2])):
-        packed = PackedPicture(kept)
+def test_a_packed_image_has_its_pixels_and_no_frame() -> None:
+    for kept in (make_image(), SessionImage(make_image(1).rgb[::-1, ::2])):
+        packed = PackedImage(kept)
         np.testing.assert_array_equal(packed.rgb, kept.rgb)
         assert packed.rgb.dtype == np.uint8
         assert (packed.shape, packed.frame, packed.window) == (kept.rgb.shape, None, None)
@@ -47,23 +47,23 @@ def test_a_packed_picture_has_its_pixels_and_no_frame() -> None:
     ("dropped", "asked", "oldest"),
     [((1, 2), 1, 3), ((1, 2), 2, 3), ((1, 2, 3), 1, 4), ((1,), 1, 2), ((0, 1, 2, 3), 0, 4), ((1, 2, 4), 2, 3)],
 )
-def test_a_dropped_picture_is_told_with_those_that_are_left(dropped: tuple[int, ...], asked: int, oldest: int) -> None:
-    images = [PackedPicture(picture(k)) if k in dropped else picture(k) for k in range(5)]
+def test_a_dropped_image_is_told_with_those_that_are_left(dropped: tuple[int, ...], asked: int, oldest: int) -> None:
+    images = [PackedImage(make_image(k)) if k in dropped else make_image(k) for k in range(5)]
     session = Session(images=list(images))
     with pytest.raises(InvalidValue) as caught:
-        picture_at(session, asked)
+        image_at(session, asked)
     assert str(caught.value) == (
         f"refers to image {asked}, which is too old and was dropped: usable are 0 and {oldest} to 4; "
         "look again with robot.capture_image"
     )
     assert caught.value.level is Level.INDEX
     kept = next(k for k in range(5) if k not in dropped)
-    assert picture_at(session, kept) is images[kept]
+    assert image_at(session, kept) is images[kept]
 
 
 def test_the_view_of_a_part_has_its_principal_point_moved() -> None:
-    frame = picture().require_frame()
-    whole, part = view_of(frame), picture().cropped(3, 1, 7, 5).view
+    frame = make_image().require_frame()
+    whole, part = view_of(frame), make_image().cropped(3, 1, 7, 5).view
     assert part is not None
     np.testing.assert_allclose(whole.K, frame.K)
     np.testing.assert_allclose(part.K, [[50.0, 0.0, 1.0], [0.0, 60.0, 2.0], [0.0, 0.0, 1.0]])
@@ -74,10 +74,10 @@ def test_the_view_of_a_part_has_its_principal_point_moved() -> None:
 
 
 def test_another_focal_length_keeps_the_principal_point_and_how_high_a_pixel_is() -> None:
-    np.testing.assert_allclose(picture().intrinsics(100.0), [[100.0, 0.0, 4.0], [0.0, 120.0, 3.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(make_image().intrinsics(100.0), [[100.0, 0.0, 4.0], [0.0, 120.0, 3.0], [0.0, 0.0, 1.0]])
 
 
-# -- pictures that are none ----------------------------------------------------------------------
+# -- images that are none ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,25 +93,25 @@ def test_another_focal_length_keeps_the_principal_point_and_how_high_a_pixel_is(
         np.zeros((4, 0, 3), np.uint8),
     ],
 )
-def test_what_a_tool_shows_is_a_picture(wrong: Any) -> None:
+def test_what_a_tool_shows_is_an_image(wrong: Any) -> None:
     with pytest.raises(ToolError) as caught:
-        CallLimiter().check_picture("draw", wrong)
+        CallLimiter().check_image("draw", wrong)
     assert caught.value.code is ErrorCode.INTERNAL
     assert caught.value.message == f"draw made a picture of type {wrong.dtype} and shape {wrong.shape}."
 
 
 @pytest.mark.parametrize(("height", "width", "fits"), [(10, 10, True), (11, 2, False), (2, 11, False), (1, 1, True)])
-def test_a_picture_has_sides_up_to_a_limit(height: int, width: int, fits: bool) -> None:
-    limiter = CallLimiter(CallLimits(picture_side=10))
+def test_an_image_has_sides_up_to_a_limit(height: int, width: int, fits: bool) -> None:
+    limiter = CallLimiter(CallLimits(image_side=10))
     rgb = np.zeros((height, width, 3), np.uint8)
     if fits:
-        limiter.check_picture("draw", rgb)
+        limiter.check_image("draw", rgb)
         return
     with pytest.raises(ToolError) as caught:
-        limiter.check_picture("draw", rgb)
+        limiter.check_image("draw", rgb)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert caught.value.message == f"draw: the picture would be {width}x{height}; a side may have 10 px."
-    CallLimiter(CallLimits(picture_side=2)).check_picture("draw", np.zeros((2, 2, 3), np.uint8))
+    CallLimiter(CallLimits(image_side=2)).check_image("draw", np.zeros((2, 2, 3), np.uint8))
 
 
 # -- declarations --------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ def test_a_schema_describes_what_is_documented_and_names_what_a_variable_must_ho
     assert properties["mask"]["description"] == "variable holding a mask (H, W)"
 
 
-def test_the_newest_frame_is_that_of_the_newest_picture_that_has_one() -> None:
-    first, second = picture(0), picture(1)
+def test_the_newest_frame_is_that_of_the_newest_image_that_has_one() -> None:
+    first, second = make_image(0), make_image(1)
     assert Session().newest_frame() is None
     assert Session(images=[SessionImage(first.rgb)]).newest_frame() is None
     images = [first, second, SessionImage(first.rgb)]
@@ -269,10 +269,10 @@ def test_an_answer_that_is_none_is_an_error_of_the_tool() -> None:
 
 
 def test_a_drawing_of_another_size_has_no_frame_and_its_own_pixels() -> None:
-    session = Session(images=[picture()])
+    session = Session(images=[make_image()])
     Toolbox([Wrong()]).call("shown", {"image_index": 0}, session)
     assert session.images[1].frame is None
     assert session.images[1].rgb.shape == (3, 3, 3)
-    foreign = Session(images=[SessionImage(picture().rgb)])
+    foreign = Session(images=[SessionImage(make_image().rgb)])
     Toolbox([Wrong()]).call("shown", {"image_index": 0}, foreign)
     assert foreign.images[1].rgb.shape == (3, 3, 3)

@@ -1,4 +1,4 @@
-"""The guards that stand before and after every tool: sizes of calls, answers and pictures."""
+"""The guards that stand before and after every tool: sizes of calls, answers and images."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_failure_inside_is_told_in_one_short_line(box: Toolbox) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(8193, 1), (1, 8193), (9000, 9000)])
-def test_a_picture_with_too_long_a_side_does_not_enter_the_conversation(box: Toolbox, width: int, height: int) -> None:
+def test_an_image_with_too_long_a_side_does_not_enter_the_conversation(box: Toolbox, width: int, height: int) -> None:
     session = Session()
     error = error_of(box.call("picture", {"width": width, "height": height}, session))
     assert error.code is ErrorCode.INVALID_ARGUMENT
@@ -164,21 +164,21 @@ def test_a_picture_with_too_long_a_side_does_not_enter_the_conversation(box: Too
     assert session.images == []
 
 
-def test_a_picture_of_the_largest_side_enters_the_conversation(box: Toolbox) -> None:
+def test_an_image_of_the_largest_side_enters_the_conversation(box: Toolbox) -> None:
     session = Session()
     record = box.call("picture", {"width": 8192, "height": 1}, session)
     assert record.image_index == 0
     assert session.images[0].rgb is record.result.image is not None
 
 
-def test_what_is_no_picture_is_a_failure_of_the_tool(box: Toolbox) -> None:
+def test_what_is_no_image_is_a_failure_of_the_tool(box: Toolbox) -> None:
     for name, arguments in (("grey", {}), ("picture", {"width": 0, "height": 4})):
         session = Session()
         assert error_of(box.call(name, arguments, session)).code is ErrorCode.INTERNAL
         assert session.images == []
 
 
-def test_the_picture_that_enters_is_the_one_that_was_shown_not_another_that_is_kept(box: Toolbox) -> None:
+def test_the_image_that_enters_is_the_one_that_was_shown_not_another_that_is_kept(box: Toolbox) -> None:
     session = Session(images=[SessionImage(np.zeros((4, 6, 3), np.uint8))])
     record = box.call("copy", {"image_index": 0}, session)
     assert record.result.ok

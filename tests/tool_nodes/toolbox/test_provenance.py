@@ -1,4 +1,4 @@
-"""A `$variable` knows its pictures, what it is of and who made it: no call takes it for another one."""
+"""A `$variable` knows its images, what it is of and who made it: no call takes it for another one."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ H, W = 48, 64
 
 
 class Robot:
-    """Cameras over a table on which something can be moved, and tools that make variables of their pictures.
+    """Cameras over a table on which something can be moved, and tools that make variables of their images.
 
     Attributes:
-        height: How much higher the thing in the middle of the table stands [m].
+        height: How much higher the object in the middle of the table stands [m].
         fails: Tools that fail, by name.
         taken: What the motions were given.
     """
@@ -137,7 +137,7 @@ class Talk:
         return self.do("plan", mask="$mask", cloud="$cloud", image_index=index)
 
     def ready(self) -> Talk:
-        """A picture (0), a mask of it (1), a cloud (2) and a pose."""
+        """An image (0), a mask of it (1), a cloud (2) and a pose."""
         for name, arguments in (("look", {}), ("segment", {"image_index": 0}), ("cloud", {})):
             assert self.do(name, **arguments) is None
         assert self.plan(0) is None
@@ -201,7 +201,7 @@ def test_a_chain_behind_a_failed_call_never_reaches_a_motion() -> None:
     assert talk.robot.taken == []
 
 
-def test_a_variable_is_refused_with_a_picture_that_shows_something_else() -> None:
+def test_a_variable_is_refused_with_an_image_that_shows_something_else() -> None:
     talk = Talk().ready()
     talk.do("move", pose="$pose")
     talk.do("look")
@@ -220,14 +220,14 @@ def test_a_variable_of_another_camera_is_refused() -> None:
     refused(talk.do("measure", mask="$mask", cloud="$cloud"), "image 3", "image 0")
 
 
-def test_drawings_and_further_frames_of_an_unchanged_view_are_the_same_picture() -> None:
+def test_drawings_and_further_frames_of_an_unchanged_view_are_the_same_image() -> None:
     talk = Talk().ready()
     assert talk.plan(1) is None, "the mask's own drawing"
     talk.do("look")
     assert talk.plan(3) is None, "a live camera gives another frame at each look"
 
 
-def test_a_call_about_two_pictures_takes_what_belongs_to_one_of_them() -> None:
+def test_a_call_about_two_images_takes_what_belongs_to_one_of_them() -> None:
     talk = Talk().ready()
     talk.do("move", pose="$pose")
     talk.do("look")
@@ -235,7 +235,7 @@ def test_a_call_about_two_pictures_takes_what_belongs_to_one_of_them() -> None:
     refused(talk.do("compare", image_index=3, other=3, mask="$mask"), "image 0", "image 3")
 
 
-def test_foreign_pictures_are_told_apart_by_what_was_drawn_over_them() -> None:
+def test_foreign_images_are_told_apart_by_what_was_drawn_over_them() -> None:
     talk = Talk()
     talk.session.images += [SessionImage(np.zeros((H, W, 3), np.uint8)) for _ in range(2)]
     talk.do("segment", image_index=0)
@@ -243,7 +243,7 @@ def test_foreign_pictures_are_told_apart_by_what_was_drawn_over_them() -> None:
     refused(talk.do("compare", image_index=1, other=1, mask="$mask"), "image 0", "image 1")
 
 
-def test_a_place_is_meant_in_the_newest_picture_and_may_be_of_one_from_the_same_camera() -> None:
+def test_a_place_is_meant_in_the_newest_image_and_may_be_of_one_from_the_same_camera() -> None:
     talk = Talk().ready()
     talk.do("find", words="bin", image_index=0)
     talk.do("wrist")
@@ -255,13 +255,13 @@ def test_a_place_is_meant_in_the_newest_picture_and_may_be_of_one_from_the_same_
     assert talk.do("put", point=[0.5, 0.5]) is None
 
 
-def test_variables_of_variables_inherit_their_picture_and_what_they_are_of() -> None:
+def test_variables_of_variables_inherit_their_image_and_what_they_are_of() -> None:
     talk = Talk().ready()
     talk.do("segment_by_words", image_index=0, words="red box")
     talk.plan(0)
     origin = talk.session.origin("pose")
     assert origin is not None
-    assert {seen.index for seen in origin.pictures} == {0, 2}
+    assert {seen.index for seen in origin.images} == {0, 2}
     assert (origin.tool, origin.of) == ("plan", "words='red box'")
     talk.session.variables["pose"] = np.eye(4)
     assert talk.session.origin("pose") is None, "what was set past the toolbox has no origin"
@@ -290,7 +290,7 @@ def test_every_tool_makes_the_variables_that_it_names() -> None:
     assert {"segmentation_mask", "point_cloud", "grasp_pose", "captured_image", "cropped_image"} <= set(made)
 
 
-def test_at_the_station_a_failed_call_leaves_no_grasp_of_the_thing_before() -> None:
+def test_at_the_station_a_failed_call_leaves_no_grasp_of_the_object_before() -> None:
     station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception="sim"))
     session = Session()
 

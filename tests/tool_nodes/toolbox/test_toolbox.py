@@ -157,7 +157,7 @@ def test_two_tools_of_one_name_are_refused_when_the_toolbox_is_built() -> None:
         Toolbox([Tools(), Tools()])
 
 
-def test_a_call_resolves_pictures_and_variables_and_keeps_what_it_returns() -> None:
+def test_a_call_resolves_images_and_variables_and_keeps_what_it_returns() -> None:
     tools, session = Tools(), Session()
     box = Toolbox([tools])
     assert box.call("robot.capture_image", {}, session).image_index == 0
@@ -172,7 +172,7 @@ def test_a_call_resolves_pictures_and_variables_and_keeps_what_it_returns() -> N
     assert tools.calls[-1]["label"] == "thing"
 
 
-def test_a_new_value_replaces_a_variable_and_pictures_keep_their_indices() -> None:
+def test_a_new_value_replaces_a_variable_and_images_keep_their_indices() -> None:
     session = Session()
     box = Toolbox([Tools()])
     first, second = (box.call("robot.capture_image", {}, session) for _ in range(2))
@@ -185,7 +185,7 @@ def test_a_new_value_replaces_a_variable_and_pictures_keep_their_indices() -> No
 
 
 @pytest.mark.parametrize("image", [{"image_index": 0}, {"image": 0}, {"image_index": "$captured_image"}])
-def test_a_drawing_keeps_the_frame_it_was_drawn_on_however_the_picture_was_named(image: dict[str, Any]) -> None:
+def test_a_drawing_keeps_the_frame_it_was_drawn_on_however_the_image_was_named(image: dict[str, Any]) -> None:
     session = Session()
     box = Toolbox([Tools()])
     box.call("robot.capture_image", {}, session)
@@ -194,7 +194,7 @@ def test_a_drawing_keeps_the_frame_it_was_drawn_on_however_the_picture_was_named
     assert session.images[1].frame is session.images[0].frame is not None
 
 
-def test_a_picture_of_another_size_has_no_frame() -> None:
+def test_an_image_of_another_size_has_no_frame() -> None:
     session = Session()
     box = Toolbox([Tools()])
     box.call("robot.capture_image", {}, session)

@@ -40,7 +40,7 @@ class LevelArgument:
 
 
 class ToyTools:
-    """One tool for each thing that the toolbox promises.
+    """One tool for each object that the toolbox promises.
 
     Attributes:
         started: Calls of `say` and `wait` that began.
@@ -87,7 +87,7 @@ class ToyTools:
         raise ValueError("first line\nsecond line " + "x" * 10_000)
 
     @tool("picture", repeatable=True)
-    def picture(self, width: Side, height: Side) -> ToolResult:
+    def image(self, width: Side, height: Side) -> ToolResult:
         """Make a picture."""
         return ToolResult(text="Made.", image=np.broadcast_to(np.uint8(7), (int(height), int(width), 3)))
 

@@ -73,7 +73,7 @@ class Cell:
         return self.call("robot.execute_grasp", grasp_pose="$grasp_pose")
 
     def put(self, item: str, x: float, y: float, z: float) -> None:
-        """Put a thing somewhere at once, upright, as a hand that the robot does not see would."""
+        """Put an object somewhere at once, upright, as a hand that the robot does not see would."""
         (placed,) = (placed for placed in self.station.scene.objects if placed.item == item)
         self.world.place_object(placed.id, np.array([x, y, z]), np.array([1.0, 0.0, 0.0, 0.0]))
 
@@ -81,8 +81,8 @@ class Cell:
         """A point of the base frame as the tools want it [m]."""
         return (invert(self.T_base_camera) @ (x, y, z, 1.0))[:3].tolist()
 
-    def in_picture(self, x: float, y: float) -> list[float]:
-        """Where the picture shows a point of the table."""
+    def in_image(self, x: float, y: float) -> list[float]:
+        """Where the image shows a point of the table."""
         u, v, w = self.station.camera.capture().K @ self.in_camera(x, y)
         return [(u / w + 0.5) / 640, (v / w + 0.5) / 480]
 

@@ -12,7 +12,7 @@ CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_len
 
 
 class Table:
-    """A conversation that has a picture of the table as image 0."""
+    """A conversation that has an image of the table as image 0."""
 
     def __init__(self, station: Station) -> None:
         self.station = station
@@ -40,12 +40,12 @@ class Table:
         return error
 
     def point(self, name: str) -> tuple[float, float]:
-        """Where a thing is."""
+        """Where an object is."""
         (found,) = self.do("roborefer.detect_one", obj_name=name, image_index=0).result.variables.values()
         return found
 
     def segment(self, name: str) -> None:
-        """Bring $segmentation_mask, $point_cloud and $focal_length_px of a thing into the session."""
+        """Bring $segmentation_mask, $point_cloud and $focal_length_px of an object into the session."""
         self.do("robot.get_depth_with_pointcloud")
         x, y = self.point(name)
         self.do("sam2.segment_from_point", x=x, y=y, image_index=0)

@@ -1,4 +1,4 @@
-"""Boxes around things: measured against the catalogue's sizes, from one side, without knowing what is up."""
+"""Boxes around objects: measured against the catalogue's sizes, from one side, without knowing what is up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def station() -> Station:
 
 
 def measure(station: Station, name: str) -> ToolResult:
-    """The box of a thing, segmented where the simulator says it is."""
+    """The box of an object, segmented where the simulator says it is."""
     session = Session()
     frame = station.camera.capture()
     assert frame.ids is not None
@@ -50,12 +50,12 @@ def measure(station: Station, name: str) -> ToolResult:
 
 
 @pytest.mark.parametrize("name", ["red box", "rice box", "cinnamon"])
-def test_a_thing_on_the_table_is_measured_to_a_centimetre(station: Station, name: str) -> None:
+def test_an_object_on_the_table_is_measured_to_a_centimetre(station: Station, name: str) -> None:
     extent = measure(station, name).value["extent"]
     assert np.abs(np.sort(extent) - np.sort(load_catalogue()[name].size_m)).max() < 0.01
 
 
-def test_a_box_stands_where_its_thing_stands(station: Station) -> None:
+def test_a_box_stands_where_its_object_stands(station: Station) -> None:
     corners = np.array(measure(station, "red box").variables["obb_corners_3d"])
     T = station.camera.capture().T_base_camera
     in_base = corners @ T[:3, :3].T + T[:3, 3]
@@ -103,7 +103,7 @@ def test_the_axes_of_a_box_are_right_handed_with_the_longer_side_first() -> None
     assert up == pytest.approx([0, 0, extent[2]], abs=1e-3)
 
 
-def test_a_thing_on_top_of_another_is_not_given_a_box_down_to_the_table() -> None:
+def test_an_object_on_top_of_another_is_not_given_a_box_down_to_the_table() -> None:
     around = np.random.default_rng(1).uniform(-0.3, 0.3, (2000, 3)) * (1, 1, 0) - (0, 0, 0.25)
     _, extent = oriented_box(turned_box((0.10, 0.20, 0.10)), around)
     assert extent[2] == pytest.approx(0.10, abs=0.005)
@@ -122,7 +122,7 @@ def test_points_in_one_line_still_have_a_box() -> None:
 
 
 def alone(name: str, yaw: float, size: tuple[int, int]) -> tuple[Frame, BoolArray]:
-    """A picture (width, height) of a turned thing that stands alone, and its pixels."""
+    """An image (width, height) of a turned object that stands alone, and its pixels."""
     height = load_catalogue()[name].size_m[2]
     placed = PlacedObject("thing", name, (0.45, -0.06, height / 2), yaw)
     scene = replace(generate_scene(0, n_objects=1), objects=(placed,))
@@ -140,7 +140,7 @@ def shortfall_mm(name: str, frame: Frame, mask: BoolArray) -> FloatArray:
 
 
 @pytest.mark.parametrize(("size", "limit_mm"), [((160, 120), 3.0), ((320, 240), 3.0), ((640, 480), 2.0)])
-def test_boxes_are_as_large_as_things_whatever_the_size_of_the_picture(size: tuple[int, int], limit_mm: float) -> None:
+def test_boxes_are_as_large_as_objects_whatever_the_size_of_the_image(size: tuple[int, int], limit_mm: float) -> None:
     for name in ("red box", "rice box", "sugar box"):
         for yaw in (0.0, 0.3, 0.7):
             assert np.abs(shortfall_mm(name, *alone(name, yaw, size))).max() < limit_mm, (name, yaw)

@@ -1,4 +1,4 @@
-"""Colours of things, and what hangs above the table."""
+"""Colours of objects, and what hangs above the table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolhand.tool_nodes.drawing import colourize_depth, draw_axes
 from toolhand.tool_nodes.tools.spacetools.bounding_box import oriented_box
 from toolhand.tool_nodes.types import FloatArray
 
-# -- what the colours of pictures mean, as SpaceTools' appendix B.5 has it -------------------------
+# -- what the colours of images mean, as SpaceTools' appendix B.5 has it -------------------------
 
 
 def hue(colour: np.ndarray) -> float:
@@ -22,19 +22,19 @@ def hue(colour: np.ndarray) -> float:
 def test_nearer_is_cooler_all_the_way_from_purple_to_red() -> None:
     """B.5: "closer objects appear cooler (blue/purple)"."""
     ramp = np.tile(np.linspace(0.5, 2.0, 101, dtype=np.float32), (40, 1))
-    picture = colourize_depth(ramp, bar=False)
-    hues = [hue(colour) for colour in picture[20]]
+    image = colourize_depth(ramp, bar=False)
+    hues = [hue(colour) for colour in image[20]]
     assert 220 < hues[0] < 300
     assert min(hues[-1], 360 - hues[-1]) < 30
     assert hues[0] > hues[25] > hues[50] > hues[75] > hues[95]
 
 
-def test_the_scale_beside_a_picture_of_depth_runs_from_near_to_far_in_the_same_colours() -> None:
+def test_the_scale_beside_an_image_of_depth_runs_from_near_to_far_in_the_same_colours() -> None:
     ramp = np.tile(np.linspace(0.5, 2.0, 101, dtype=np.float32), (80, 1))
-    picture = colourize_depth(ramp)
-    scale = picture[10:70, 101 + 20]
-    assert np.abs(scale[0].astype(int) - picture[0, 2]).max() < 20
-    assert np.abs(scale[-1].astype(int) - picture[0, 98]).max() < 20
+    image = colourize_depth(ramp)
+    scale = image[10:70, 101 + 20]
+    assert np.abs(scale[0].astype(int) - image[0, 2]).max() < 20
+    assert np.abs(scale[-1].astype(int) - image[0, 98]).max() < 20
     assert hue(scale[0]) > hue(scale[30]) > hue(scale[-1])
 
 
@@ -42,22 +42,22 @@ def test_unknown_depth_is_black() -> None:
     depth = np.full((10, 10), np.nan, np.float32)
     assert not colourize_depth(depth).any()
     depth[5:] = 1.0
-    picture = colourize_depth(depth, bar=False)
-    assert not picture[:5].any()
-    assert picture[5:].any(axis=2).all()
+    image = colourize_depth(depth, bar=False)
+    assert not image[:5].any()
+    assert image[5:].any(axis=2).all()
 
 
 def test_the_axes_of_a_grasp_are_red_green_and_blue_in_the_order_x_y_z() -> None:
     ends = [(90.0, 50.0), (50.0, 10.0), (10.0, 50.0)]
     gripper = [(50.0, 90.0)] * 5
-    picture = draw_axes(np.zeros((100, 100, 3), np.uint8), (50.0, 50.0), ends, gripper)
+    image = draw_axes(np.zeros((100, 100, 3), np.uint8), (50.0, 50.0), ends, gripper)
     for axis, (u, v) in enumerate([(80, 50), (50, 20), (20, 50)]):
-        colour = picture[v, u].astype(int)
+        colour = image[v, u].astype(int)
         assert int(np.argmax(colour)) == axis
         assert colour[axis] > 2 * np.delete(colour, axis).max()
 
 
-# -- what of a mask belongs to the thing: all that stands out of the table, and nothing that lies in it
+# -- what of a mask belongs to the object: all that stands out of the table, and nothing that lies in it
 
 
 def block(size: tuple[float, float, float], floor: float = 0.0, step: float = 0.004) -> FloatArray:
@@ -74,7 +74,7 @@ def block(size: tuple[float, float, float], floor: float = 0.0, step: float = 0.
 AROUND = np.random.default_rng(1).uniform(-0.25, 0.25, (3000, 3)) * (1, 1, 0)
 
 
-def test_a_low_foot_belongs_to_its_thing() -> None:
+def test_a_low_foot_belongs_to_its_object() -> None:
     """A pedestal 2 cm high under a column that has most of the points: the footprint is the pedestal's."""
     points = np.vstack([block((0.12, 0.08, 0.02)), block((0.04, 0.04, 0.10), floor=0.02, step=0.0015)])
     extent = oriented_box(points, AROUND)[1]

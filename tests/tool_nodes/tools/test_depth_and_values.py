@@ -1,4 +1,4 @@
-"""Pictures, depth and single values of a simulated table: text, picture, variables."""
+"""Images, depth and single values of a simulated table: text, image, variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.toolbox.toolbox import Session
 
 
-def test_capture_image_shows_and_keeps_the_picture(station: Station) -> None:
+def test_capture_image_shows_and_keeps_the_image(station: Station) -> None:
     session = Session()
     record = station.toolbox.call("robot.capture_image", {}, session)
     assert record.result.text.startswith("Captured 640x480 image from the robot camera. Use $captured_image (image,")
@@ -72,7 +72,7 @@ def test_an_estimated_cloud_is_reported_as_in_the_papers_figure_6(table: Table) 
     assert set(result.variables) == {"depth_map", "point_cloud", "focal_length_px"}
 
 
-def test_a_picture_of_estimated_depth_has_a_scale_on_its_right(table: Table) -> None:
+def test_an_image_of_estimated_depth_has_a_scale_on_its_right(table: Table) -> None:
     image = table.do("depth_estimator.estimate_depth", image_index=0).result.image
     assert image is not None
     assert image.shape[0] == 480
@@ -80,7 +80,7 @@ def test_a_picture_of_estimated_depth_has_a_scale_on_its_right(table: Table) -> 
     assert (image[:, 640:] == 255).all(axis=2).mean() > 0.5
 
 
-def test_near_is_cooler_than_far_in_a_picture_of_depth(table: Table) -> None:
+def test_near_is_cooler_than_far_in_an_image_of_depth(table: Table) -> None:
     result = table.do("robot.get_depth").result
     assert result.image is not None
     depth = result.variables["depth_map"]
@@ -98,14 +98,14 @@ def test_a_single_value_is_reported_as_in_the_papers_figure_7(table: Table) -> N
 
 
 @pytest.mark.parametrize(("u", "v", "row", "column"), [(0, 0, 0, 0), (1, 1, 479, 639), (0.999, 0.5, 240, 639)])
-def test_the_borders_of_the_picture_are_its_outermost_pixels(
+def test_the_borders_of_the_image_are_its_outermost_pixels(
     table: Table, u: float, v: float, row: int, column: int
 ) -> None:
     table.session.variables["rows"] = np.arange(480 * 640).reshape(480, 640)
     assert table.do("vision_ops.index_at", data="$rows", u=u, v=v).result.value == row * 640 + column
 
 
-def test_pictures_and_masks_can_be_read_too(table: Table) -> None:
+def test_images_and_masks_can_be_read_too(table: Table) -> None:
     rgb = table.session.images[0].rgb
     assert table.do("vision_ops.index_at", data="$captured_image", u=0, v=0).result.value == rgb[0, 0].tolist()
     table.session.variables["mask"] = np.ones((2, 2), bool)

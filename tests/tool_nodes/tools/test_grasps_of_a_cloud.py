@@ -40,7 +40,7 @@ def test_a_grasp_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
     assert T[3].tolist() == [0, 0, 0, 1]
 
 
-def test_the_five_points_of_a_grasp_surround_the_thing_and_its_axes_are_drawn(table: Table) -> None:
+def test_the_five_points_of_a_grasp_surround_the_object_and_its_axes_are_drawn(table: Table) -> None:
     table.segment("cinnamon")
     record = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
     shown = re.findall(r"\((-?\d\.\d{3}), (-?\d\.\d{3})\)", record.text)
@@ -81,7 +81,7 @@ def test_asking_again_gives_the_next_best_grasp_and_starts_over_after_the_last(s
     assert asked_again(station, None, 4) == [0.5, 0.6, 0.7, 0.5]
 
 
-def test_a_cloud_that_differs_on_the_thing_or_about_it_is_asked_about_anew(station: Station) -> None:
+def test_a_cloud_that_differs_on_the_object_or_about_it_is_asked_about_anew(station: Station) -> None:
     table = Table(station)
     table.segment("cinnamon")
     table.toolbox = Toolbox([GraspTools(FixedGrasps(), None)])

@@ -1,4 +1,4 @@
-"""A thing that is let go in a container is looked for: in it, beside it, or not seen at all."""
+"""An object that is let go in a container is looked for: in it, beside it, or not seen at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def place_in_the_bin(cell: Cell, at: str = "", do: Callable[[], None] = lambda: 
     return result
 
 
-def test_a_thing_in_the_bin_is_seen_there(holding: Cell) -> None:
+def test_an_object_in_the_bin_is_seen_there(holding: Cell) -> None:
     result = place_in_the_bin(holding)
     assert result.error is None, result.text
     assert "Not verified" not in result.text
@@ -43,7 +43,7 @@ def test_a_thing_in_the_bin_is_seen_there(holding: Cell) -> None:
     assert abs(y - 0.32) < 0.085
 
 
-def test_a_thing_that_comes_to_lie_beside_the_bin_was_dropped(holding: Cell) -> None:
+def test_an_object_that_comes_to_lie_beside_the_bin_was_dropped(holding: Cell) -> None:
     result = place_in_the_bin(holding, "the retreat", lambda: holding.put("toy block", 0.45, 0.14, 0.03))
     assert result.error is not None
     assert result.error.code is ErrorCode.OBJECT_DROPPED
@@ -51,7 +51,7 @@ def test_a_thing_that_comes_to_lie_beside_the_bin_was_dropped(holding: Cell) -> 
     assert "x=0.4" in result.error.message
 
 
-def test_a_thing_that_comes_to_lie_across_the_rim_is_not_in_the_bin(holding: Cell) -> None:
+def test_an_object_that_comes_to_lie_across_the_rim_is_not_in_the_bin(holding: Cell) -> None:
     def lay_across() -> None:
         holding.put("toy block", -1.5, 1.5, 0.1)
         holding.put("wrench", 0.50, 0.32, 0.096)
@@ -62,14 +62,14 @@ def test_a_thing_that_comes_to_lie_across_the_rim_is_not_in_the_bin(holding: Cel
     assert "across the rim" in result.error.message
 
 
-def test_a_thing_let_go_where_the_bin_was_is_not_in_it(holding: Cell) -> None:
+def test_an_object_let_go_where_the_bin_was_is_not_in_it(holding: Cell) -> None:
     result = place_in_the_bin(holding, "the descent", lambda: holding.put("black bin", 0.35, -0.35, 0.04))
     assert result.error is not None
     assert result.error.code is ErrorCode.OBJECT_DROPPED
     assert "no longer where it was" in result.error.message
 
 
-def test_a_thing_that_is_not_seen_afterwards_is_told_as_not_verified(holding: Cell) -> None:
+def test_an_object_that_is_not_seen_afterwards_is_told_as_not_verified(holding: Cell) -> None:
     result = place_in_the_bin(holding, "the retreat", lambda: holding.put("toy block", -1.5, 1.5, 0.1))
     assert result.error is None, result.text
     assert "Not verified: the new picture does not show the object in the container" in result.text

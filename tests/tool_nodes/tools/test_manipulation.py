@@ -27,7 +27,7 @@ OUT_OF_REACH = (0.80, 0.10)
 # -- what they report ------------------------------------------------------------------------------
 
 
-def test_a_grasp_lifts_the_thing_and_reports_time_and_measured_width(cell: Cell) -> None:
+def test_a_grasp_lifts_the_object_and_reports_time_and_measured_width(cell: Cell) -> None:
     result = cell.grasp()
     match = re.fullmatch(
         r"Grasp executed successfully in (\d+\.\d\d) s\. The gripper holds an object (\d\.\d{3}) m wide\. "
@@ -45,8 +45,8 @@ def test_a_grasp_lifts_the_thing_and_reports_time_and_measured_width(cell: Cell)
     assert not np.array_equal(result.image, cell.session.images[0].rgb)
 
 
-def test_a_place_in_the_picture_is_where_the_thing_ends_up(holding: Cell) -> None:
-    result = holding.call("robot.place_object_at_2d_location", placement_point_2d=holding.in_picture(*FREE))
+def test_a_place_in_the_image_is_where_the_object_ends_up(holding: Cell) -> None:
+    result = holding.call("robot.place_object_at_2d_location", placement_point_2d=holding.in_image(*FREE))
     assert re.fullmatch(
         r"Object placed successfully in \d+\.\d\d s\. The gripper is open and empty\. "
         r"Use \$captured_image \(image, 480x640x3\) to reference the view after the placement\.",
@@ -59,7 +59,7 @@ def test_a_place_in_the_picture_is_where_the_thing_ends_up(holding: Cell) -> Non
     assert holding.world.opening_m > 0.08
 
 
-def test_a_place_in_space_is_where_the_thing_ends_up(holding: Cell) -> None:
+def test_a_place_in_space_is_where_the_object_ends_up(holding: Cell) -> None:
     result = holding.call("robot.place_object_at_3d_location", point_3d=holding.in_camera(*FREE))
     assert result.ok
     assert np.linalg.norm(holding.block[:2] - FREE) < 0.03
@@ -67,8 +67,8 @@ def test_a_place_in_space_is_where_the_thing_ends_up(holding: Cell) -> None:
     assert "Not verified" not in result.text
 
 
-def test_a_thing_that_was_placed_can_be_grasped_again(holding: Cell) -> None:
-    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
+def test_an_object_that_was_placed_can_be_grasped_again(holding: Cell) -> None:
+    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE)).ok
     holding.session = Session()
     holding.call("robot.capture_image")
     assert holding.grasp().ok
@@ -76,7 +76,7 @@ def test_a_thing_that_was_placed_can_be_grasped_again(holding: Cell) -> None:
 
 
 def test_the_paper_names_of_the_places_are_accepted(holding: Cell) -> None:
-    point = holding.in_picture(*OCCUPIED)
+    point = holding.in_image(*OCCUPIED)
     for argument in ("point_2d", "placement_point_2d"):
         error = holding.refusal("robot.place_object_at_2d_location", **{argument: point})
         assert error.code is ErrorCode.PLACE_BLOCKED
@@ -159,7 +159,7 @@ def test_nothing_can_be_placed_by_an_empty_hand(cell: Cell) -> None:
     assert cell.world.time == before
 
 
-def test_a_place_that_cannot_be_used_is_refused_and_the_thing_still_held(holding: Cell) -> None:
+def test_a_place_that_cannot_be_used_is_refused_and_the_object_still_held(holding: Cell) -> None:
     before = holding.world.time
     for x, y, z, code in (
         (*OUT_OF_REACH, 0.0, ErrorCode.OUT_OF_WORKSPACE),
@@ -170,11 +170,11 @@ def test_a_place_that_cannot_be_used_is_refused_and_the_thing_still_held(holding
         assert error.code is code
         assert f"x={x:.2f} m, y={y:.2f} m" in error.message
     for place, code in ((OUT_OF_REACH, ErrorCode.OUT_OF_WORKSPACE), (OCCUPIED, ErrorCode.PLACE_BLOCKED)):
-        error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*place))
+        error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_image(*place))
         assert error.code is code
     assert holding.world.time == before
     assert holding.holds_block
-    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
+    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE)).ok
 
 
 def test_a_place_without_a_way_is_given_up_after_a_few_searches(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,30 +186,30 @@ def test_a_place_without_a_way_is_given_up_after_a_few_searches(holding: Cell, m
 
     with monkeypatch.context() as patch:
         patch.setattr(EmbeddedPlanner, "_plan_poses", no_way)  # each would use up its whole budget
-        error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE))
+        error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE))
     assert error.code is ErrorCode.PLACE_BLOCKED
     assert "There is no way" in error.message
     assert len(searches) == 12
     assert holding.holds_block
-    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
+    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE)).ok
 
 
-def test_a_place_inside_a_solid_thing_is_blocked_and_no_cavity(holding: Cell) -> None:
+def test_a_place_inside_a_solid_object_is_blocked_and_no_cavity(holding: Cell) -> None:
     error = holding.refusal("robot.place_object_at_3d_location", placement_point_3d=holding.in_camera(*OCCUPIED))
     assert error.code is ErrorCode.PLACE_BLOCKED
     assert holding.station.manipulator.held is not None
 
 
-def test_a_thing_lost_from_the_hand_is_noticed_before_the_arm_moves(holding: Cell) -> None:
+def test_an_object_lost_from_the_hand_is_noticed_before_the_arm_moves(holding: Cell) -> None:
     world = holding.world
     address = world.model.jnt_qposadr[world.model.body("toy_block_1").jntadr[0]]
     world.data.qpos[address : address + 3] = (0.3, 0.4, 0.023)
     world.step(500)
     before = world.time
-    error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE))
+    error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE))
     assert error.code is ErrorCode.OBJECT_DROPPED
     assert world.time == before
-    later = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE))
+    later = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_image(*FREE))
     assert later.code is ErrorCode.NOT_HOLDING
 
 

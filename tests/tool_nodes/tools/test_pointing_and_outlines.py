@@ -1,4 +1,4 @@
-"""Pointing and segmentation on a simulated table: text, picture, variables."""
+"""Pointing and segmentation on a simulated table: text, image, variables."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_points_are_drawn_as_red_circles_with_white_outlines(table: Table) -> No
     assert np.array_equal(result.image[untouched], table.session.images[0].rgb[untouched])
 
 
-def test_a_thing_that_is_not_there_is_answered_with_what_can_be_seen(table: Table) -> None:
+def test_an_object_that_is_not_there_is_answered_with_what_can_be_seen(table: Table) -> None:
     for name, code in (("banana", ErrorCode.OBJECT_NOT_FOUND), ("violin", ErrorCode.NOT_RECOGNISED)):
         error = table.refusal("roborefer.detect_one", obj_name=name, image_index=0)
         assert error.code is code
@@ -111,7 +111,7 @@ def test_several_points_give_one_mask_and_all_scores(table: Table) -> None:
     assert result.value["mask"] is result.variables["segmentation_mask"]
 
 
-def test_points_on_two_things_are_told_apart(table: Table) -> None:
+def test_points_on_two_objects_are_told_apart(table: Table) -> None:
     places = [table.do("roborefer.detect_one", obj_name=name, image_index=0).result for name in ("red box", "rice box")]
     points = [next(iter(place.variables.values())) for place in places]
     result = table.do("sam2.segment_from_points", points=points, image_index=0).result

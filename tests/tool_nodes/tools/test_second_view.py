@@ -39,7 +39,7 @@ def grasp(table: Table, index: int, point: list[float]) -> CallRecord:
 
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
-def test_a_thing_is_grasped_by_the_closer_picture_and_the_first_camera_proves_it(perception: str) -> None:
+def test_an_object_is_grasped_by_the_closer_image_and_the_first_camera_proves_it(perception: str) -> None:
     table = Table(Station(BLOCK_AND_BOX, StationConfig(perception=perception, suites=SUITES)))
     looked = look(table)
     assert looked.image_index is not None
@@ -71,7 +71,7 @@ def test_a_saved_moment_after_a_look_goes_on_as_it_would_have() -> None:
     assert first.facts == second.facts
 
 
-def test_of_a_thing_that_was_moved_since_only_the_jaws_prove_the_grasp() -> None:
+def test_of_an_object_that_was_moved_since_only_the_jaws_prove_the_grasp() -> None:
     table = Table(Station(BLOCK_AND_BOX, StationConfig(suites=SUITES)))
     looked = look(table)
     assert looked.image_index is not None

@@ -48,11 +48,11 @@ def tool_place(cell: Cell) -> np.ndarray:
 
 
 def untouched(cell: Cell) -> bool:
-    things = cell.world.snapshot().objects
-    placed = {thing.id: thing.position_m for thing in cell.station.scene.objects}
+    objects = cell.world.snapshot().objects
+    placed = {item.id: item.position_m for item in cell.station.scene.objects}
     return all(
-        thing.touching == {"table"} and np.hypot(*(thing.position_m - placed[name])[:2]) < 0.002
-        for name, thing in things.items()
+        item.touching == {"table"} and np.hypot(*(item.position_m - placed[name])[:2]) < 0.002
+        for name, item in objects.items()
     )
 
 
@@ -109,7 +109,7 @@ def test_a_lift_is_as_long_as_was_asked_and_keeps_what_is_held(holding: Cell) ->
 
 
 def test_pointing_hovers_over_the_place_and_touches_nothing(cell: Cell) -> None:
-    result = cell.call("robot.point_at", point=cell.in_picture(0.42, 0.12), image_index=0)
+    result = cell.call("robot.point_at", point=cell.in_image(0.42, 0.12), image_index=0)
     assert result.ok, result.text
     assert np.hypot(*(tool_place(cell)[:2] - (0.42, 0.12))) < 0.03
     assert 0.045 + 0.03 < tips(cell) < 0.045 + 0.09
@@ -120,14 +120,14 @@ def test_pointing_hovers_over_the_place_and_touches_nothing(cell: Cell) -> None:
 
 
 def test_a_place_out_of_reach_is_refused_before_anything_moves(cell: Cell) -> None:
-    error = cell.refusal("robot.point_at", point=cell.in_picture(0.80, 0.10), image_index=0)
+    error = cell.refusal("robot.point_at", point=cell.in_image(0.80, 0.10), image_index=0)
     assert error.code is ErrorCode.OUT_OF_WORKSPACE
     assert cell.parked
 
 
 def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstacle(cell: Cell) -> None:
     for x, y in ((0.42, 0.12), (0.50, -0.15)):
-        assert cell.call("robot.point_at", point=cell.in_picture(x, y), image_index=0).ok
+        assert cell.call("robot.point_at", point=cell.in_image(x, y), image_index=0).ok
         assert np.hypot(*(tool_place(cell)[:2] - (x, y))) < 0.05
         assert 0.03 < tips(cell) < 0.20
         assert untouched(cell)
@@ -136,7 +136,7 @@ def test_pointing_at_one_place_after_another_does_not_take_the_arm_for_an_obstac
 def test_slowly_takes_longer(cell: Cell) -> None:
     took = []
     for speed in (1.0, 0.3):
-        arguments = {"point": cell.in_picture(0.42, 0.12), "image_index": 0, "speed": speed}
+        arguments = {"point": cell.in_image(0.42, 0.12), "image_index": 0, "speed": speed}
         took.append(cell.call("robot.point_at", **arguments).value["execution_time_s"])
         cell.call("robot.return_to_park", speed=speed)
     assert took[1] > 1.5 * took[0]
@@ -162,7 +162,7 @@ def pulling(cell: Cell, newtons: float, monkeypatch: pytest.MonkeyPatch) -> list
     return waited
 
 
-def test_a_thing_is_let_go_of_when_somebody_pulls_at_it(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_is_let_go_of_when_somebody_pulls_at_it(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = pulling(holding, 12.0, monkeypatch)
     result = holding.call("robot.hand_over")
     assert result.text == "Somebody pulled, and I let go of the toy block."
@@ -189,7 +189,7 @@ def test_without_a_pull_it_is_held_out_and_may_be_held_out_again(
     assert holding.parked
 
 
-def test_a_word_opens_the_gripper_where_a_thing_is_held_out(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_opens_the_gripper_where_an_object_is_held_out(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skills, "HANDS_OVER_S", 1.5)
     assert "still held out" in holding.call("robot.hand_over").text
     assert "let go of the toy block" in holding.call("robot.open_gripper").text
@@ -198,7 +198,7 @@ def test_a_word_opens_the_gripper_where_a_thing_is_held_out(holding: Cell, monke
 
 def test_an_empty_hand_has_nothing_to_hand_over_or_to_stand_up(cell: Cell) -> None:
     assert cell.refusal("robot.hand_over").code is ErrorCode.NOT_HOLDING
-    point = cell.in_picture(0.40, 0.0)
+    point = cell.in_image(0.40, 0.0)
     assert cell.refusal("robot.stand_upright", point=point, image_index=0).code is ErrorCode.NOT_HOLDING
     assert cell.parked
 
@@ -222,7 +222,7 @@ def test_a_stop_ends_the_wait_and_nothing_moves_afterwards(holding: Cell, monkey
 # -- upright ---------------------------------------------------------------------------------------
 
 
-def test_a_lying_thing_is_turned_onto_either_end_and_a_standing_one_is_not() -> None:
+def test_a_lying_object_is_turned_onto_either_end_and_a_standing_one_is_not() -> None:
     down = np.diag([1.0, -1.0, -1.0])
     pose = np.eye(4)
     pose[2, 3] = 0.15
@@ -247,7 +247,7 @@ def test_no_skill_moves_in_a_dry_run(name: str) -> None:
     cell = Cell(parse_scene(SCENE), SUITES, MotionGuard(Mode.DRY_RUN))
     arguments = {
         "robot.lift": {"distance_m": 0.05},
-        "robot.point_at": {"point": cell.in_picture(0.42, 0.12), "image_index": 0},
+        "robot.point_at": {"point": cell.in_image(0.42, 0.12), "image_index": 0},
     }
     opening = cell.world.opening_m
     assert cell.refusal(name, **arguments.get(name, {})).code is ErrorCode.NOT_APPROVED

@@ -50,7 +50,7 @@ def test_the_names_of_the_papers_appendix_reach_the_same_tool(
     assert set(own.variables) == set(alike.variables)
 
 
-def test_a_drawing_can_be_looked_at_as_if_it_were_the_picture_itself(table: Table) -> None:
+def test_a_drawing_can_be_looked_at_as_if_it_were_the_image_itself(table: Table) -> None:
     record = table.do("roborefer.detect_one", obj_name="red box", image_index=0)
     assert record.image_index == 1
     again = table.do("roborefer.detect_one", obj_name="red box", image_index=1).result
@@ -60,11 +60,11 @@ def test_a_drawing_can_be_looked_at_as_if_it_were_the_picture_itself(table: Tabl
 
 
 @pytest.mark.parametrize("depth_tool", ["robot.get_depth", "depth_estimator.estimate_depth"])
-def test_a_picture_of_depth_has_no_frame_and_says_which_picture_has(table: Table, depth_tool: str) -> None:
+def test_an_image_of_depth_has_no_frame_and_says_which_image_has(table: Table, depth_tool: str) -> None:
     arguments = {} if depth_tool.startswith("robot") else {"image_index": 0}
     index = table.do(depth_tool, **arguments).image_index
     error = table.refusal("roborefer.detect_one", obj_name="red box", image_index=index)
-    assert error.code is ErrorCode.PICTURE_UNUSABLE
+    assert error.code is ErrorCode.IMAGE_UNUSABLE
     assert "robot.capture_image" in error.hint
 
 
@@ -131,7 +131,7 @@ def test_a_wrong_argument_is_refused_with_one_clear_sentence(
     assert table.station.world.time == before
 
 
-def test_a_foreign_picture_is_refused_by_everything_that_needs_a_camera(table: Table) -> None:
+def test_a_foreign_image_is_refused_by_everything_that_needs_a_camera(table: Table) -> None:
     table.session.images.append(SessionImage(np.zeros((480, 640, 3), np.uint8), None))
     foreign = len(table.session.images) - 1
     for name, arguments in (
@@ -139,10 +139,10 @@ def test_a_foreign_picture_is_refused_by_everything_that_needs_a_camera(table: T
         ("depth_estimator.estimate_depth", {}),
         ("depth_estimator.estimate_depth_with_pointcloud", {}),
     ):
-        assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.PICTURE_UNUSABLE
+        assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.IMAGE_UNUSABLE
 
 
-def test_in_a_foreign_picture_a_point_outlines_what_stands_out_by_its_colour(table: Table) -> None:
+def test_in_a_foreign_image_a_point_outlines_what_stands_out_by_its_colour(table: Table) -> None:
     drawn = np.full((120, 160, 3), 255, np.uint8)
     drawn[40:80, 60:100] = (0, 0, 200)
     table.session.images.append(SessionImage(drawn))

@@ -1,4 +1,4 @@
-"""Crops by points and by masks: what they show, say and keep, on camera pictures and on foreign ones."""
+"""Crops by points and by masks: what they show, say and keep, on camera images and on foreign ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolhand.tool_nodes.types import Frame
 TOOLBOX = Toolbox([VisionOps()])
 
 
-def picture(width: int = 40, height: int = 30, linked: bool = True) -> SessionImage:
+def make_image(width: int = 40, height: int = 30, linked: bool = True) -> SessionImage:
     """Every pixel has a colour of its own."""
     v, u = np.mgrid[:height, :width]
     rgb = np.stack([u, v, (u + v) % 256], axis=2).astype(np.uint8)
@@ -46,17 +46,17 @@ def disc(width: int = 40, height: int = 30) -> np.ndarray:
 
 
 def test_a_crop_holds_the_pixels_of_all_points_and_no_more() -> None:
-    record, session = call("point_crop", picture(), points=[[0.25, 0.5], [0.5, 0.8], [0.3, 0.7]])
+    record, session = call("point_crop", make_image(), points=[[0.25, 0.5], [0.5, 0.8], [0.3, 0.7]])
     assert record.result.text == (
         "Cropped the image to box (10, 15, 21, 25) of 11x10 px around 3 point(s). "
         "Use $cropped_image (image, 10x11x3) to reference it."
     )
-    assert np.array_equal(record.result.value, picture().rgb[15:25, 10:21])
+    assert np.array_equal(record.result.value, make_image().rgb[15:25, 10:21])
     assert np.array_equal(session.images[1].rgb, record.result.value)
 
 
 def test_a_crop_can_be_named_and_keeps_its_link_to_the_camera_frame() -> None:
-    image = picture()
+    image = make_image()
     _, session = call("point_crop", image, points=[[0.25, 0.5], [0.5, 0.8]])
     crop = session.variables["cropped_image"]
     assert crop.frame is image.frame
@@ -66,8 +66,8 @@ def test_a_crop_can_be_named_and_keeps_its_link_to_the_camera_frame() -> None:
     assert again.result.ok
 
 
-def test_a_foreign_picture_can_be_cropped_too() -> None:
-    _, session = call("point_crop", picture(linked=False), points=[[0, 0], [1, 1]])
+def test_a_foreign_image_can_be_cropped_too() -> None:
+    _, session = call("point_crop", make_image(linked=False), points=[[0, 0], [1, 1]])
     assert session.images[1].frame is None
     assert session.images[1].size == (40, 30)
 
@@ -75,7 +75,7 @@ def test_a_foreign_picture_can_be_cropped_too() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
 @settings(max_examples=60)
 def test_every_point_lies_in_its_crop_or_the_crop_is_refused(points: list[tuple[float, float]]) -> None:
-    record, session = call("point_crop", picture(), points=[list(point) for point in points])
+    record, session = call("point_crop", make_image(), points=[list(point) for point in points])
     pixels = np.array([(min(int(x * 40), 39), min(int(y * 30), 29)) for x, y in points])
     too_thin = (np.ptp(pixels, axis=0) < 1).any()
     assert record.result.ok == (not too_thin)
@@ -95,7 +95,7 @@ def test_every_point_lies_in_its_crop_or_the_crop_is_refused(points: list[tuple[
     ],
 )
 def test_points_without_an_area_give_one_sentence(points: Any, sentence: str) -> None:
-    session = Session({"none": np.zeros((0, 2))}, [picture()])
+    session = Session({"none": np.zeros((0, 2))}, [make_image()])
     error = TOOLBOX.call("vision_ops.point_crop", {"image_index": 0, "points": points}, session).result.error
     assert error is not None
     assert error.code is ErrorCode.INVALID_ARGUMENT
@@ -104,14 +104,14 @@ def test_points_without_an_area_give_one_sentence(points: Any, sentence: str) ->
 
 def test_a_masked_crop_is_tight_and_white_outside_the_mask() -> None:
     mask = disc()
-    record, session = call("mask_crop", picture(), mask, mask="$mask")
+    record, session = call("mask_crop", make_image(), mask, mask="$mask")
     assert re.fullmatch(
         r"Cropped the masked region to box \(14, 6, 27, 19\) of 13x13 px\. The mask covers 9\.4% of the image and "
         r"66\.9% of the crop\. Use \$masked_crop \(image, 13x13x3\) to reference it\.",
         record.result.text,
     )
     inside = mask[6:19, 14:27]
-    assert np.array_equal(record.result.value[inside], picture().rgb[6:19, 14:27][inside])
+    assert np.array_equal(record.result.value[inside], make_image().rgb[6:19, 14:27][inside])
     assert (record.result.value[~inside] == 255).all()
     assert session.variables["masked_crop"].window == session.images[1].window == (14, 6, 27, 19)
 
@@ -126,7 +126,7 @@ def test_a_masked_crop_is_tight_and_white_outside_the_mask() -> None:
     ],
 )
 def test_a_mask_that_does_not_fit_gives_one_sentence(mask: np.ndarray, code: ErrorCode, sentence: str) -> None:
-    error = error_of("mask_crop", picture(), mask, mask="$mask")
+    error = error_of("mask_crop", make_image(), mask, mask="$mask")
     assert error.code is code
     assert sentence in error.message
 

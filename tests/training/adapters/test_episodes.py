@@ -30,7 +30,7 @@ def test_a_row_opens_the_episode_that_it_names() -> None:
     with episodes.open(ROW, 2) as session, episodes.open({"task": json.dumps(ROW["task"]), "seed": 5}) as other:
         assert (session.seed, session.rollout) == (5, 2)
         assert session.messages()[-1].words == other.messages()[-1].words
-        assert session.messages()[-1].picture is not None
+        assert session.messages()[-1].image is not None
     episodes.close()
 
 
@@ -62,17 +62,17 @@ def test_rows_without_a_task_are_refused(row: dict[str, Any]) -> None:
     assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_no_picture_is_let_go_so_that_prompts_only_grow() -> None:
+def test_no_image_is_let_go_so_that_prompts_only_grow() -> None:
     with Episodes(SETTINGS | {"turns": 30}).open(ROW) as session:
         for k in range(12):
             session.call("robot.capture_image", {})
             session.call("vlm.detect_all", {"obj_name": f"thing {k}", "image_index": k})
-        pictured = [message for message in session.messages() if message.image_index is not None]
-        assert len(pictured) > 12
-        assert all(message.picture is not None for message in pictured)
+        imaged = [message for message in session.messages() if message.image_index is not None]
+        assert len(imaged) > 12
+        assert all(message.image is not None for message in imaged)
 
 
-def test_words_name_the_picture_that_comes_with_them() -> None:
+def test_words_name_the_image_that_comes_with_them() -> None:
     with Episodes(SETTINGS).open(ROW) as session:
         assert words_of(session.call("robot.capture_image", {})).endswith("<image 1>")
 

@@ -25,7 +25,7 @@ TABLE = {
             "policy": "smollm2",
             "n": 100,
             "success": RATE,
-            "wrong_thing": RATE,
+            "wrong_object": RATE,
             "false_success": RATE,
             "refused_rightly": NONE,
             "calls": 5.0,

@@ -1,4 +1,4 @@
-"""A toy of two turns, without stations or pictures, on which a trainer shows in seconds that it learns.
+"""A toy of two turns, without stations or images, on which a trainer shows in seconds that it learns.
 
     [task] red            the operator: a colour
     ask LEFT END          the policy asks one of two tools; each knows one colour

@@ -53,7 +53,7 @@ class Scripted:
 
 
 def _replies(seed: int) -> list[tuple[Reply, ...]]:
-    """At once in the middle of the thing, after a look beside it, after a bad call with two points, and no point."""
+    """At once in the middle of the object, after a look beside it, after a bad call with two points, and no point."""
     x, y = np.mean(make_task("point", seed).truth, axis=0)  # type: ignore[attr-defined]
     return [
         (f"[{x:.3f}, {y:.3f}]",),

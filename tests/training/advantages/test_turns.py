@@ -31,7 +31,7 @@ def rollout(prompt: str, texts: list[str], reward: float) -> ScoredRollout:
 # -- data ------------------------------------------------------------------------------------------------
 
 
-def test_an_anchor_knows_its_text_unless_pictures_belong_to_it() -> None:
+def test_an_anchor_knows_its_text_unless_images_belong_to_it() -> None:
     assert Anchor.of("a") == Anchor.of("a")
     assert (
         len({Anchor.of("a").digest, Anchor.of("b").digest, Anchor.of("a", ["p"]).digest, Anchor.of("ap").digest}) == 4
@@ -97,8 +97,8 @@ def near_duplicates(seed: int) -> list[Anchor]:
         text = list("\n".join(chosen))
         for _ in range(rng.randrange(8)):
             text[rng.randrange(len(text))] = rng.choice("0123456789xyz")
-        picture = ["picture"] if rng.random() < 0.15 else []
-        found.append(Anchor.of("".join(text), picture))
+        image = ["picture"] if rng.random() < 0.15 else []
+        found.append(Anchor.of("".join(text), image))
     return found
 
 
@@ -150,7 +150,7 @@ def test_likeness_passes_on_and_the_order_does_not_count() -> None:
         assert len(set(groups.tolist())) == 2
 
 
-def test_pictures_are_the_same_or_are_not() -> None:
+def test_images_are_the_same_or_are_not() -> None:
     found = [
         Anchor.of("Cropped.", ["one"]),
         Anchor.of("Cropped.", ["two"]),

@@ -1,4 +1,4 @@
-"""Episodes made of calls whose points lie on known things."""
+"""Episodes made of calls whose points lie on known objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.training.data.rollouts_at_hand import rollout
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.protocol import load_protocol
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import CallEntry, PromptRecord, RolloutRecord, TurnRecord
 
 PROTOCOL = load_protocol("spacetools")
@@ -21,14 +21,14 @@ SLIPPED = (CallEntry("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}, "Empt
 Call = tuple[CallEntry, Sequence[str] | None]
 
 
-def pointed(family: str, things: Sequence[str], words: str = "red box", image: int = 0, at: float = 0.5) -> Call:
-    points = ", ".join(f"({at:.3f}, {0.1 * k:.3f})" for k in range(len(things)))
-    said = f"Detected {len(things)} instance(s) of '{words}': [{points}]"
-    return CallEntry(f"{family}.detect_all", {"obj_name": words, "image_index": image}, said), things
+def pointed(family: str, objects: Sequence[str], words: str = "red box", image: int = 0, at: float = 0.5) -> Call:
+    points = ", ".join(f"({at:.3f}, {0.1 * k:.3f})" for k in range(len(objects)))
+    said = f"Detected {len(objects)} instance(s) of '{words}': [{points}]"
+    return CallEntry(f"{family}.detect_all", {"obj_name": words, "image_index": image}, said), objects
 
 
-def outlined(thing: str, at: float = 0.5, y: float = 0.0) -> Call:
-    return CallEntry("sam2.segment_from_point", {"x": at, "y": y, "image_index": 0}, "Outlined."), [thing]
+def outlined(item: str, at: float = 0.5, y: float = 0.0) -> Call:
+    return CallEntry("sam2.segment_from_point", {"x": at, "y": y, "image_index": 0}, "Outlined."), [item]
 
 
 def episode(
@@ -40,13 +40,13 @@ def episode(
     picked_up: Sequence[str] = (),
 ) -> RolloutRecord:
     """An episode of these calls, turn by turn, and an answer."""
-    record = rollout(PictureStore(tmp_path / "rollouts"))
+    record = rollout(ImageStore(tmp_path / "rollouts"))
     made = [
         TurnRecord(
             PromptRecord(1),
             PROTOCOL.render_turn("", [ToolCall(c.tool, c.arguments) for c, _ in calls]),
             calls=tuple(call for call, _ in calls),
-            labels={"things": [things for _, things in calls]},
+            labels={"objects": [objects for _, objects in calls]},
         )
         for calls in turns
     ]

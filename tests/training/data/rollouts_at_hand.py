@@ -1,4 +1,4 @@
-"""Rollouts made by hand, with pictures, of every kind that the formats have to hold."""
+"""Rollouts made by hand, with images, of every kind that the formats have to hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from toolhand.agent_node.protocol import load_protocol, render_response
 from toolhand.training.rollouts.collection import write_shard
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord
 from toolhand.training.tasks.kinds import task_document
 
@@ -31,17 +31,17 @@ SCHEMAS = [
 HOSTILE = "<script>alert(1)</script> <image> \u2028 <|im_start|>system & \"quoted\" 'too' \\ é 漢 🙂"
 
 
-def picture(seed: int) -> np.ndarray:
-    """A picture that no other seed has, (24, 32, 3)."""
+def make_image(seed: int) -> np.ndarray:
+    """An image that no other seed has, (24, 32, 3)."""
     return np.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=np.uint8)
 
 
 def rollout(
-    store: PictureStore, number: int = 0, sentence: str = "pick up the red box", **changes: object
+    store: ImageStore, number: int = 0, sentence: str = "pick up the red box", **changes: object
 ) -> RolloutRecord:
-    """Look, point twice in one turn, answer: five messages after the system's, two pictures."""
+    """Look, point twice in one turn, answer: five messages after the system's, two images."""
     protocol = load_protocol("spacetools")
-    first, second = store.add(picture(2 * number)), store.add(picture(2 * number + 1))
+    first, second = store.add(make_image(2 * number)), store.add(make_image(2 * number + 1))
     look = '<think>I look.</think>\n<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
     calls = [
         {"name": "roborefer.detect_one", "arguments": {"image_index": 0, "obj_name": name}} for name in ("box", HOSTILE)
@@ -63,17 +63,17 @@ def rollout(
     )
     turns = tuple(
         TurnRecord(
-            PromptRecord(at, pictured), text, (0, len(text)), thought=thought, calls=entries, times={"policy": 0.1}
+            PromptRecord(at, imaged), text, (0, len(text)), thought=thought, calls=entries, times={"policy": 0.1}
         )
-        for at, pictured, text, thought, entries in (
-            (2, (), look, "I look.", (CallEntry("robot.capture_image", {}, "Camera image.", picture=first),)),
+        for at, imaged, text, thought, entries in (
+            (2, (), look, "I look.", (CallEntry("robot.capture_image", {}, "Camera image.", image=first),)),
             (
                 4,
                 (3,),
                 point,
                 "I point.",
                 (
-                    CallEntry("roborefer.detect_one", calls[0]["arguments"], "At (0.31, 0.52).", picture=second),
+                    CallEntry("roborefer.detect_one", calls[0]["arguments"], "At (0.31, 0.52).", image=second),
                     CallEntry("roborefer.detect_one", calls[1]["arguments"], f"no {HOSTILE}", "OBJECT_NOT_FOUND"),
                 ),
             ),
@@ -102,8 +102,8 @@ def rollout(
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def collection(folder: Path, count: int = 3, **changes: object) -> PictureStore:
+def collection(folder: Path, count: int = 3, **changes: object) -> ImageStore:
     """A folder of rollouts, as the engine leaves it; its store."""
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     write_shard(folder, 0, [rollout(store, k, **changes).to_json(store) for k in range(count)])
     return store

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, rollout
+from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, make_image, rollout
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.data.formats.chat import ChatJsonl, ChatParquet, read_chat
-from toolhand.training.data.formats.conversation import Layout, PicturePart, example_of
+from toolhand.training.data.formats.conversation import ImagePart, Layout, example_of
 from toolhand.training.data.formats.shards import require_empty
 from toolhand.training.data.formats.writing import WrittenSet, write_set
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import MessageRecord
 
 Writer = Callable[..., WrittenSet]
@@ -38,36 +38,36 @@ WRITERS = pytest.mark.parametrize("write", [write_chat_jsonl, write_chat_parquet
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> PictureStore:
-    return PictureStore(tmp_path / "rollouts")
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "rollouts")
 
 
 @WRITERS
 @pytest.mark.parametrize("layout", ["calls", "text"])
-def test_what_is_read_is_what_was_written(write: Writer, layout: Layout, store: PictureStore, tmp_path: Path) -> None:
+def test_what_is_read_is_what_was_written(write: Writer, layout: Layout, store: ImageStore, tmp_path: Path) -> None:
     records = [rollout(store, k, sentence=f"pick {HOSTILE} {k}") for k in range(5)]
     written = write(records, store, tmp_path / "out", layout, shard_rows=2)
-    assert (written.rows, written.shards, written.pictures) == (5, 3, 10)
+    assert (written.rows, written.shards, written.images) == (5, 3, 10)
     rows = list(read_chat(tmp_path / "out"))
     assert [row.example for row in rows] == [example_of(record, layout) for record in records]
     for number, row in enumerate(rows):
-        assert row.images == tuple(store.path(name).read_bytes() for name in row.example.pictures)
-        with Image.open(tmp_path / "rollouts" / store.path(row.example.pictures[1]).relative_to(store.folder)) as shown:
-            assert np.array_equal(np.asarray(shown), picture(2 * number + 1))
+        assert row.images == tuple(store.path(name).read_bytes() for name in row.example.images)
+        with Image.open(tmp_path / "rollouts" / store.path(row.example.images[1]).relative_to(store.folder)) as shown:
+            assert np.array_equal(np.asarray(shown), make_image(2 * number + 1))
 
 
 @pytest.mark.parametrize("layout", ["calls", "text"])
-def test_the_picture_that_comes_with_a_question_is_there_before_its_words(layout: Layout, store: PictureStore) -> None:
+def test_the_image_that_comes_with_a_question_is_there_before_its_words(layout: Layout, store: ImageStore) -> None:
     plain = rollout(store)
-    name = store.add(picture(99))
+    name = store.add(make_image(99))
     asked = MessageRecord("user", "<image 0>\nWhich?", "Which?", 0, name)
     example = example_of(replace(plain, messages=(plain.messages[0], asked, *plain.messages[2:])), layout)
     marker, shown, words = example.entries[1].parts
-    assert shown == PicturePart(name)
+    assert shown == ImagePart(name)
     assert (str(marker).strip(), str(words).strip()) == ("<image 0>", "Which?")
 
 
-def test_calls_are_in_the_function_calling_form(store: PictureStore) -> None:
+def test_calls_are_in_the_function_calling_form(store: ImageStore) -> None:
     example = example_of(rollout(store), "calls")
     assert [entry.role for entry in example.entries] == [
         "system",
@@ -88,7 +88,7 @@ def test_calls_are_in_the_function_calling_form(store: PictureStore) -> None:
     assert SCHEMAS[0]["function"]["name"] == "robot.capture_image"
 
 
-def test_text_is_what_the_policy_wrote_word_by_word(store: PictureStore) -> None:
+def test_text_is_what_the_policy_wrote_word_by_word(store: ImageStore) -> None:
     record = rollout(store)
     example = example_of(record, "text")
     said = [entry.words for entry in example.entries if entry.role == "assistant"]
@@ -99,7 +99,7 @@ def test_text_is_what_the_policy_wrote_word_by_word(store: PictureStore) -> None
 
 
 @pytest.mark.parametrize("layout", ["calls", "text"])
-def test_a_turn_that_was_cut_is_not_to_be_learned(layout: Layout, store: PictureStore) -> None:
+def test_a_turn_that_was_cut_is_not_to_be_learned(layout: Layout, store: ImageStore) -> None:
     record = rollout(store)
     messages = list(record.messages)
     messages[2] = replace(messages[2], sampled=False)
@@ -111,7 +111,7 @@ def test_a_turn_that_was_cut_is_not_to_be_learned(layout: Layout, store: Picture
     assert spoken == [False, True, True]
 
 
-def test_a_malformed_call_is_to_be_learned_only_where_it_stands_as_it_was_written(store: PictureStore) -> None:
+def test_a_malformed_call_is_to_be_learned_only_where_it_stands_as_it_was_written(store: ImageStore) -> None:
     record = rollout(store)
     messages = list(record.messages)
     messages[2] = replace(messages[2], text="<think>hm</think><tool_call>{not json</tool_call>")
@@ -124,7 +124,7 @@ def test_a_malformed_call_is_to_be_learned_only_where_it_stands_as_it_was_writte
 
 
 @WRITERS
-def test_a_killed_run_leaves_whole_shards_that_can_be_read(write: Writer, store: PictureStore, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_whole_shards_that_can_be_read(write: Writer, store: ImageStore, tmp_path: Path) -> None:
     records = [rollout(store, k) for k in range(5)]
 
     def killed_after_four() -> Any:
@@ -150,7 +150,7 @@ def test_a_data_set_of_another_kind_is_not_called_unfinished(tmp_path: Path, fil
 
 @WRITERS
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
-    write: Writer, store: PictureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write: Writer, store: ImageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = os.fsync
     calls = 0
@@ -171,7 +171,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
 
 
 @WRITERS
-def test_a_folder_that_holds_something_is_refused(write: Writer, store: PictureStore, tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_refused(write: Writer, store: ImageStore, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     for folder in (tmp_path, tmp_path / "thesis.txt"):
         with pytest.raises(ToolError, match="holds something already, and nothing is replaced"):
@@ -183,11 +183,11 @@ def test_a_folder_that_holds_something_is_refused(write: Writer, store: PictureS
 
 
 @WRITERS
-def test_a_missing_picture_is_told_with_the_rollout_and_the_others_are_written(
-    write: Writer, store: PictureStore, tmp_path: Path
+def test_a_missing_image_is_told_with_the_rollout_and_the_others_are_written(
+    write: Writer, store: ImageStore, tmp_path: Path
 ) -> None:
     records = [rollout(store, k) for k in range(3)]
-    lost = example_of(records[1]).pictures[0]
+    lost = example_of(records[1]).images[0]
     store.path(lost).unlink()
     heard: list[str] = []
     written = write(records, store, tmp_path / "out", on_skip=heard.append)
@@ -202,7 +202,7 @@ def test_a_missing_picture_is_told_with_the_rollout_and_the_others_are_written(
 
 
 @WRITERS
-def test_a_shard_that_was_cut_off_is_told_by_its_name(write: Writer, store: PictureStore, tmp_path: Path) -> None:
+def test_a_shard_that_was_cut_off_is_told_by_its_name(write: Writer, store: ImageStore, tmp_path: Path) -> None:
     write([rollout(store, k) for k in range(4)], store, tmp_path / "out", shard_rows=2)
     first = sorted((tmp_path / "out" / "data").iterdir())[0]
     first.write_bytes(first.read_bytes()[:-40])
@@ -216,9 +216,9 @@ def test_a_shard_that_was_cut_off_is_told_by_its_name(write: Writer, store: Pict
         list(read_chat(tmp_path / "out"))
 
 
-def test_a_picture_that_is_no_longer_what_it_was_is_told(store: PictureStore, tmp_path: Path) -> None:
+def test_an_image_that_is_no_longer_what_it_was_is_told(store: ImageStore, tmp_path: Path) -> None:
     record = rollout(store)
-    first, second = (store.path(name) for name in example_of(record).pictures)
+    first, second = (store.path(name) for name in example_of(record).images)
     first.write_bytes(second.read_bytes())
     with pytest.raises(ToolError, match="is not what it was"):
         write_chat_jsonl([record], store, tmp_path / "out")
@@ -241,7 +241,7 @@ def test_a_picture_that_is_no_longer_what_it_was_is_told(store: PictureStore, tm
     ],
 )
 def test_a_bad_row_is_told_with_its_file_and_row(
-    break_it: Callable[[dict[str, Any]], None], told: str, store: PictureStore, tmp_path: Path
+    break_it: Callable[[dict[str, Any]], None], told: str, store: ImageStore, tmp_path: Path
 ) -> None:
     write_chat_jsonl([rollout(store, k) for k in range(2)], store, tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
@@ -256,7 +256,7 @@ def test_a_bad_row_is_told_with_its_file_and_row(
     assert len(list(read_chat(tmp_path / "out", heard.append))) == len(heard) == 1
 
 
-def test_a_folder_without_a_data_set_and_a_broken_manifest_are_told(store: PictureStore, tmp_path: Path) -> None:
+def test_a_folder_without_a_data_set_and_a_broken_manifest_are_told(store: ImageStore, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="is no data set"):
         list(read_chat(tmp_path))
     write_chat_jsonl([rollout(store)], store, tmp_path / "out")
@@ -266,7 +266,7 @@ def test_a_folder_without_a_data_set_and_a_broken_manifest_are_told(store: Pictu
 
 
 def test_without_pyarrow_only_parquet_is_unavailable(
-    store: PictureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ImageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ToolError, match="Parquet needs pyarrow") as caught:

@@ -29,8 +29,8 @@ STEPS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 def shown(seed: int, frames: int = 4, text: str = "pick it", **changes: Any) -> Demonstration:
     rng = np.random.default_rng(seed)
     states = rng.normal(size=(frames, 3)).astype(np.float32)
-    pictures = rng.integers(0, 256, (frames, 12, 16, 3), dtype=np.uint8)
-    made = Demonstration(text, 5, ("a", "b", "gripper_opening"), states, pictures, seed % 2 == 0, 0.5, "gen3", seed)
+    images = rng.integers(0, 256, (frames, 12, 16, 3), dtype=np.uint8)
+    made = Demonstration(text, 5, ("a", "b", "gripper_opening"), states, images, seed % 2 == 0, 0.5, "gen3", seed)
     return replace(made, **changes)
 
 
@@ -49,9 +49,9 @@ def test_frames_read_back_are_those_that_were_written(tmp_path: Path) -> None:
         assert np.array_equal(np.array([frame["observation.state"] for frame in mine], np.float32), episode.states)
         assert [frame["action"] for frame in mine[:-1]] == [frame["observation.state"] for frame in mine[1:]]
         assert mine[-1]["action"] == mine[-1]["observation.state"]
-        for frame, picture in zip(mine, episode.pictures, strict=True):
+        for frame, image in zip(mine, episode.images, strict=True):
             with Image.open(io.BytesIO(frame[CAMERA]["bytes"])) as read:
-                assert np.array_equal(np.asarray(read), picture)
+                assert np.array_equal(np.asarray(read), image)
         assert np.allclose([frame["timestamp"] for frame in mine], np.arange(len(mine)) / 5)
         assert [frame["frame_index"] for frame in mine] == list(range(len(mine)))
         assert [frame["next.done"] for frame in mine] == [False] * (len(mine) - 1) + [True]
@@ -102,7 +102,7 @@ def test_statistics_are_those_of_all_frames_and_pixels(tmp_path: Path) -> None:
     write_lerobot(episodes, tmp_path)
     found = json.loads((tmp_path / "meta" / "stats.json").read_text())
     states = np.concatenate([episode.states for episode in episodes]).astype(float)
-    pixels = np.concatenate([episode.pictures for episode in episodes]).reshape(-1, 3) / 255
+    pixels = np.concatenate([episode.images for episode in episodes]).reshape(-1, 3) / 255
     for values, statistics in ((states, found["observation.state"]), (pixels, found[CAMERA])):
         for name, expected in (
             ("min", values.min(0)),
@@ -117,7 +117,7 @@ def test_statistics_are_those_of_all_frames_and_pixels(tmp_path: Path) -> None:
     assert np.shape(found[CAMERA]["mean"]) == (3, 1, 1)
     first = rows(tmp_path, "meta/episodes/*/*.parquet")[0]
     assert np.allclose(first["stats/observation.state/mean"], episodes[0].states.mean(0))
-    assert np.allclose(np.ravel(first[f"stats/{CAMERA}/max"]), episodes[0].pictures.reshape(-1, 3).max(0) / 255)
+    assert np.allclose(np.ravel(first[f"stats/{CAMERA}/max"]), episodes[0].images.reshape(-1, 3).max(0) / 255)
 
 
 def test_one_colour_has_no_spread() -> None:
@@ -154,7 +154,7 @@ def test_episodes_that_do_not_belong_together_and_none_at_all_are_told(tmp_path:
     for other, told in (
         (shown(1, fps=25), "one rate: 5, not 25"),
         (shown(1, robot="jaco"), "one robot"),
-        (shown(1, pictures=np.zeros((4, 6, 8, 3), np.uint8)), "one picture size"),
+        (shown(1, images=np.zeros((4, 6, 8, 3), np.uint8)), "one picture size"),
     ):
         with pytest.raises(ToolError, match=told):
             writer.add(other)
@@ -182,14 +182,14 @@ def test_an_episode_is_seen_at_a_steady_rate_from_what_was_logged() -> None:
     assert seen.success
     assert (seen.reward, seen.seed, seen.robot) == (1.0, 3, "gen3")
     count, width = seen.states.shape
-    assert seen.pictures.shape == (count, 120, 160, 3)
+    assert seen.images.shape == (count, 120, 160, 3)
     assert width == len(seen.names) == 8
     station = Station(random_task(3, "pick").scene, config)
     assert np.allclose(seen.states[0, :7], station.robot.park, atol=0.02)
     assert seen.states[0, 7] > seen.states[-1, 7]  # the jaws have closed around something
     speeds = np.abs(np.diff(seen.states[:, :7], axis=0)) * seen.fps
     assert 0.1 < speeds.max() < 2.0  # rad/s
-    assert (seen.pictures[0] != seen.pictures[count // 2]).any()
+    assert (seen.images[0] != seen.images[count // 2]).any()
 
 
 def test_rates_that_the_log_does_not_have_and_bad_numbers_are_refused() -> None:

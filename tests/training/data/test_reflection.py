@@ -87,7 +87,7 @@ def test_a_motion_is_never_repeated() -> None:
     assert next_turn(said(GRASP), heard("Error TIMEOUT: no result."))[1].read
 
 
-def test_not_finding_a_thing_that_was_lifted_is_an_answer() -> None:
+def test_not_finding_an_object_that_was_lifted_is_an_answer() -> None:
     gone = heard("Error OBJECT_NOT_FOUND: no cup here.")
     assert next_turn(said(GRASP), heard("Grasp executed."), said(LOOK), gone)[1].read
     late = heard("Error TIMEOUT: no result.")

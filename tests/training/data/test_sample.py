@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 
 from tests.pages import Page
-from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
+from tests.training.data.rollouts_at_hand import HOSTILE, collection, make_image, rollout
 from toolhand.tool_nodes.results import ToolError
 from toolhand.training.data.formats import sample
 from toolhand.training.data.formats.export import show
 from toolhand.training.data.formats.sample import write_html_sample
 from toolhand.training.rollouts.collection import write_shard
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import CallEntry
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> PictureStore:
-    return PictureStore(tmp_path / "rollouts")
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "rollouts")
 
 
-def page_of(store: PictureStore, path: Path, *records: object) -> Page:
+def page_of(store: ImageStore, path: Path, *records: object) -> Page:
     write_html_sample(records, store, path)  # type: ignore[arg-type]
     return Page(path)
 
 
-def test_every_rollout_is_there_with_its_calls_results_pictures_and_terms(store: PictureStore, tmp_path: Path) -> None:
+def test_every_rollout_is_there_with_its_calls_results_images_and_terms(store: ImageStore, tmp_path: Path) -> None:
     failed = replace(
         rollout(store, 1, "put it in the bin"),
         task={"kind": "place", "seed": 1},
@@ -54,15 +54,15 @@ def test_every_rollout_is_there_with_its_calls_results_pictures_and_terms(store:
         "It is held.",
     ):
         assert words in page.text, words
-    pictures = page.all("img")
-    assert len(pictures) == 4
-    assert all(str(picture["src"]).startswith("data:image/jpeg;base64,") for picture in pictures)
+    images = page.all("img")
+    assert len(images) == 4
+    assert all(str(image["src"]).startswith("data:image/jpeg;base64,") for image in images)
     assert {"pick", "place"} <= set(re.findall(r"<option>(\w+)</option>", (tmp_path / "page.html").read_text()))
 
 
-def test_the_picture_that_comes_with_a_question_is_on_the_page(store: PictureStore, tmp_path: Path) -> None:
+def test_the_image_that_comes_with_a_question_is_on_the_page(store: ImageStore, tmp_path: Path) -> None:
     record = rollout(store)
-    asked = replace(record.messages[1], image_index=0, picture=store.add(picture(99)))
+    asked = replace(record.messages[1], image_index=0, image=store.add(make_image(99)))
     write_html_sample([record], store, tmp_path / "plain.html")
     write_html_sample(
         [replace(record, messages=(record.messages[0], asked, *record.messages[2:]))], store, tmp_path / "asked.html"
@@ -71,7 +71,7 @@ def test_the_picture_that_comes_with_a_question_is_on_the_page(store: PictureSto
     assert (plain, shown) == (2, 3)
 
 
-def test_nothing_that_was_written_becomes_markup_or_loads_anything(store: PictureStore, tmp_path: Path) -> None:
+def test_nothing_that_was_written_becomes_markup_or_loads_anything(store: ImageStore, tmp_path: Path) -> None:
     bad = f'"><img src=x onerror=alert(1)>{HOSTILE}</details></script><script>evil()</script>'
     record = rollout(store, 0, bad)
     call = CallEntry(bad, {bad: bad}, bad, bad, None, bad)
@@ -99,19 +99,19 @@ def test_nothing_that_was_written_becomes_markup_or_loads_anything(store: Pictur
     assert not re.findall(r"(?:src|href)=\"(?!data:)", (tmp_path / "page.html").read_text())
 
 
-def test_a_picture_that_is_missing_is_told_in_its_place(store: PictureStore, tmp_path: Path) -> None:
+def test_an_image_that_is_missing_is_told_in_its_place(store: ImageStore, tmp_path: Path) -> None:
     record = rollout(store)
-    store.path(record.messages[3].picture or "").unlink()
+    store.path(record.messages[3].image or "").unlink()
     page = page_of(store, tmp_path / "page.html", record)
     assert len(page.all("img")) == 1
     assert "The store has no picture" in page.text
 
 
 def test_a_page_stays_small_and_says_what_is_left_out(
-    store: PictureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ImageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sample, "TEXT_BYTES", 30_000)
-    monkeypatch.setattr(sample, "PICTURES_BYTES", 300)
+    monkeypatch.setattr(sample, "IMAGES_BYTES", 300)
     page = page_of(store, tmp_path / "page.html", *(rollout(store, k) for k in range(9)))
     assert 0 < len(page.all("details", class_="card rollout")) < 9
     assert "left out to keep this page small" in page.text
@@ -120,7 +120,7 @@ def test_a_page_stays_small_and_says_what_is_left_out(
 
 def test_a_folder_is_shown_with_what_was_rejected_and_evenly(tmp_path: Path) -> None:
     collection(tmp_path / "made", 4)
-    aside = PictureStore(tmp_path / "made" / "rejected")
+    aside = ImageStore(tmp_path / "made" / "rejected")
     rejected = [rollout(aside, k, labels={"accepted": False}).to_json(aside) for k in (7, 8)]
     write_shard(tmp_path / "made" / "rejected", 0, rejected)
     assert show(tmp_path / "made", tmp_path / "all.html", 100) == (6, 6)

@@ -14,13 +14,13 @@ from toolhand.tool_nodes.results import ToolError
 from toolhand.training.data.formats.conversation import Layout
 from toolhand.training.data.formats.sharegpt import BETWEEN_RESULTS, ShareGpt
 from toolhand.training.data.formats.writing import write_set
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import MessageRecord, RolloutRecord
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> PictureStore:
-    return PictureStore(tmp_path / "rollouts")
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "rollouts")
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
@@ -33,9 +33,7 @@ def without_last_answer(record: RolloutRecord) -> RolloutRecord:
 
 
 @pytest.mark.parametrize("layout", ["calls", "text"])
-def test_turns_alternate_and_every_placeholder_has_its_picture(
-    layout: Layout, store: PictureStore, tmp_path: Path
-) -> None:
+def test_turns_alternate_and_every_placeholder_has_its_image(layout: Layout, store: ImageStore, tmp_path: Path) -> None:
     records = [rollout(store, k, sentence=f"{HOSTILE} <video> {k}") for k in range(3)]
     records.append(without_last_answer(rollout(store, 3)))
     assert write_set(records, store, tmp_path / "out", ShareGpt(), layout).rows == 4
@@ -51,7 +49,7 @@ def test_turns_alternate_and_every_placeholder_has_its_picture(
         assert json.loads(row["about"])["task"]["kind"] == "pick"
 
 
-def test_calls_results_and_tools_are_what_was_called_said_and_offered(store: PictureStore, tmp_path: Path) -> None:
+def test_calls_results_and_tools_are_what_was_called_said_and_offered(store: ImageStore, tmp_path: Path) -> None:
     write_set([rollout(store)], store, tmp_path / "out", ShareGpt())
     (row,) = rows_of(tmp_path / "out")
     human, _, _, pointing, observed, answer = (turn["value"] for turn in row["conversations"])
@@ -62,7 +60,7 @@ def test_calls_results_and_tools_are_what_was_called_said_and_offered(store: Pic
     assert [tool["name"] for tool in json.loads(row["tools"])] == ["robot__capture_image", "roborefer__detect_one"]
 
 
-def test_llama_factory_finds_the_set_by_its_entry(store: PictureStore, tmp_path: Path) -> None:
+def test_llama_factory_finds_the_set_by_its_entry(store: ImageStore, tmp_path: Path) -> None:
     write_set([rollout(store)], store, tmp_path / "out", ShareGpt())
     entry = json.loads((tmp_path / "out" / "dataset_info.json").read_text())["toolhand"]
     (row,) = rows_of(tmp_path / "out")
@@ -72,7 +70,7 @@ def test_llama_factory_finds_the_set_by_its_entry(store: PictureStore, tmp_path:
     assert {turn["from"] for turn in row["conversations"]} <= set(entry["tags"].values())
 
 
-def test_what_sharegpt_cannot_say_is_left_out_with_the_reason(store: PictureStore, tmp_path: Path) -> None:
+def test_what_sharegpt_cannot_say_is_left_out_with_the_reason(store: ImageStore, tmp_path: Path) -> None:
     whole, cut, silent = (rollout(store, k) for k in range(3))
     cut = replace(cut, messages=tuple(replace(message, sampled=False) for message in cut.messages))
     silent = replace(silent, messages=silent.messages[:2], turns=())

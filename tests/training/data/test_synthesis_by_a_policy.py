@@ -12,7 +12,7 @@ from toolhand.training.data.synthesis.collecting import SynthesisPlan
 from toolhand.training.data.synthesis.making import Maker
 from toolhand.training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of, shares_of
 from toolhand.training.data.synthesis.teacher_pool import schemas_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import RolloutRecord
 
 
@@ -20,7 +20,7 @@ def test_an_expert_points_and_its_student_reads_the_prompt_of_figure_3_with_all_
     result = Maker(tmp_path, policy="teacher")(SynthesisJob(0, "points", "free_space", 1))
     [made] = result.made
     assert not made.why
-    record = RolloutRecord.from_json(made.line, PictureStore(tmp_path))
+    record = RolloutRecord.from_json(made.line, ImageStore(tmp_path))
     assert record.policy == "teacher"
     assert {call.tool for turn in record.turns for call in turn.calls} == {"roborefer.detect_one"}
     schemas = schemas_of(("spacetools",))

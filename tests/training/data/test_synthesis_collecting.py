@@ -17,7 +17,7 @@ from toolhand.training.data.synthesis.methods import METHODS, RECIPES, Synthesis
 from toolhand.training.data.synthesis.report import summary, table
 from toolhand.training.pool.workers import JobEnd
 from toolhand.training.rollouts.collection import read_rollouts, write_shard
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.tasks.kinds import TASK_KINDS, task_document
 
 PLAN = SynthesisPlan("dirl", 7, seed=3)
@@ -191,7 +191,7 @@ def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
     failed = [call.failed_on_purpose for turn in kept.turns for call in turn.calls]
     assert any(failed)
     assert not failed[-1]
-    assert PictureStore(tmp_path).get(str(kept.messages[1].picture)).shape == (240, 320, 3)
+    assert ImageStore(tmp_path).get(str(kept.messages[1].image)).shape == (240, 320, 3)
     assert not any(record.labels["accepted"] for record in read_rollouts(tmp_path / REJECTED))
 
 

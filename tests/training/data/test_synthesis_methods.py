@@ -26,7 +26,7 @@ from toolhand.training.env.environment import Environment
 from toolhand.training.env.failures import Failures
 from toolhand.training.recipes import RECIPES
 from toolhand.training.rollouts.from_episode import record_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.tasks.kinds import make_task
 
 SCENE = load_scene(EXAMPLE_SCENE)
@@ -72,7 +72,7 @@ class Script:
         return Reply(self.protocol.render_turn(f"I need a look, turn {number}", [turn]))
 
 
-class Liar(Script):
+class WrongScript(Script):
     """Answers wrong so many times, then right."""
 
     def __init__(self, lies: int, *calls: ToolCall) -> None:
@@ -176,7 +176,7 @@ def test_a_policy_that_crashes_is_trouble_too(environment: Environment) -> None:
 
 
 def test_a_wrong_answer_is_taken_back_and_what_follows_is_forced_to_look(environment: Environment) -> None:
-    policy = Liar(1, LOOK)
+    policy = WrongScript(1, LOOK)
     found = peria.explore_and_exploit(environment, AnswerTask(), peria.Writing(policy, PERIA), seed=1, samples=1)
     assert [made.right for made in found] == [True]
     episode = found[0].episode
@@ -191,7 +191,7 @@ def test_a_wrong_answer_is_taken_back_and_what_follows_is_forced_to_look(environ
 
 
 def test_nothing_is_kept_of_a_policy_that_never_is_right(environment: Environment) -> None:
-    writing = peria.Writing(Liar(99, LOOK), PERIA)
+    writing = peria.Writing(WrongScript(99, LOOK), PERIA)
     found = peria.explore_and_exploit(environment, AnswerTask(), writing, seed=1, samples=2, rounds=5)
     assert [checks.why_rejected(made) for made in found] == [checks.WRONG, checks.TRUNCATED]
     assert found[0].labels["refused"] == 1
@@ -205,7 +205,7 @@ def test_an_answer_in_the_first_round_is_not_even_compared(environment: Environm
 
 
 def test_the_fewest_rounds_are_kept_and_the_others_are_beaten(environment: Environment) -> None:
-    policy = Liar(
+    policy = WrongScript(
         1, LOOK, ToolCall("robot.get_depth", {})
     )  # the first trajectory needs seven rounds, the next, after a look of its own, four
     found = peria.explore_and_exploit(environment, AnswerTask(), peria.Writing(policy, PERIA), 1, 2, 11)
@@ -219,7 +219,7 @@ def test_the_fewest_rounds_are_kept_and_the_others_are_beaten(environment: Envir
 
 
 def test_a_model_is_told_what_each_round_asks_for_and_the_record_has_none_of_it(environment: Environment) -> None:
-    policy = Liar(1, LOOK)
+    policy = WrongScript(1, LOOK)
     writing = peria.Writing(policy, PERIA, prompted=True)
     found = peria.explore_and_exploit(environment, AnswerTask(), writing, seed=1, samples=1, rounds=4)
     asked = [read[-1] for read in policy.read]
@@ -229,7 +229,7 @@ def test_a_model_is_told_what_each_round_asks_for_and_the_record_has_none_of_it(
     assert not [prompt for prompt in asked if prompt in said]
 
 
-def test_looks_need_no_more_than_a_picture() -> None:
+def test_looks_need_no_more_than_an_image() -> None:
     names = [call.name for call in peria.looking_calls(_schemas(), seen=True)]
     assert "robot.capture_image" in names
     assert "depth_estimator.estimate_depth" in names
@@ -310,7 +310,7 @@ def test_a_trajectory_of_three_turns_is_three_instances(environment: Environment
     made = tried(environment, LOOK, FIND, "7")
     assert made.episode is not None
     assert made.scored is not None
-    record = record_of(made.scored, PictureStore(tmp_path), task={}, policy="x")  # type: ignore[arg-type]
+    record = record_of(made.scored, ImageStore(tmp_path), task={}, policy="x")  # type: ignore[arg-type]
     turns = spacetools.single_turns(record)
     assert [len(turn.prompt) for turn in turns] == [2, 4, 6]
     assert [turn.answers for turn in turns] == [False, False, True]

@@ -26,9 +26,9 @@ LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
 
 
 def trace(episode: Episode) -> list[tuple[str, str, str]]:
-    """Every message, with a digest of its picture."""
+    """Every message, with a digest of its image."""
     return [
-        (m.role, m.text, "" if m.picture is None else hashlib.sha256(m.picture.tobytes()).hexdigest())
+        (m.role, m.text, "" if m.image is None else hashlib.sha256(m.image.tobytes()).hexdigest())
         for m in episode.messages
     ]
 

@@ -1,4 +1,4 @@
-"""The dial: nothing at 0, harder step by step, and things that really slip."""
+"""The dial: nothing at 0, harder step by step, and objects that really slip."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_level_1_is_the_hardest_and_between_them_it_gets_harder() -> None:
             assert b.grip < a.grip < 1.0 < a.weight < b.weight
 
 
-def test_things_slip_by_their_seed_within_the_bounds() -> None:
+def test_objects_slip_by_their_seed_within_the_bounds() -> None:
     one = slippery(TASK.scene, 3, LEAST_GRIP, MOST_WEIGHT)
     assert one == slippery(TASK.scene, 3, LEAST_GRIP, MOST_WEIGHT)
     assert one != slippery(TASK.scene, 4, LEAST_GRIP, MOST_WEIGHT)
@@ -54,7 +54,7 @@ def test_things_slip_by_their_seed_within_the_bounds() -> None:
         assert replace(placed, grip=1.0, weight=1.0) == before
 
 
-def test_a_scene_with_slippery_things_is_written_and_read_to_the_last_bit() -> None:
+def test_a_scene_with_slippery_objects_is_written_and_read_to_the_last_bit() -> None:
     scene = slippery(TASK.scene, 3, 0.1, 2.0)
     assert parse_scene(scene_yaml(scene)) == scene
     assert "grip" not in scene_yaml(TASK.scene)
@@ -80,7 +80,7 @@ def held(grip: float) -> Score:
     return truth
 
 
-def test_what_slips_is_not_held_and_the_same_thing_is_held_as_it_is() -> None:
+def test_what_slips_is_not_held_and_the_same_object_is_held_as_it_is() -> None:
     assert held(1.0).success
     slipped = held(0.02)
     assert not slipped.success

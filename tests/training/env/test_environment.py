@@ -158,8 +158,8 @@ def roll_on(environment: Environment, observation: Any) -> tuple[Any, ...]:
     while not done:
         observation, _, done = environment.step(policy.respond(observation))
     episode = environment.episode
-    pictures = tuple(image.rgb.tobytes() for image in episode.session.images)
-    return tuple(message.text for message in observation), pictures, environment.score, episode.session.grasps_given
+    images = tuple(image.rgb.tobytes() for image in episode.session.images)
+    return tuple(message.text for message in observation), images, environment.score, episode.session.grasps_given
 
 
 def test_groups_from_one_saved_moment_give_the_same_replies_wherever_they_go_on() -> None:
@@ -205,7 +205,7 @@ def test_a_moment_of_another_configuration_is_refused_and_so_is_one_that_cannot_
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
 def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> None:
-    """Worlds and pictures are tens of MB that Python's garbage collector does not count.
+    """Worlds and images are tens of MB that Python's garbage collector does not count.
 
     Task 39 is the first pick and place with refused plans.
     """
@@ -219,7 +219,7 @@ def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> Non
             roll_on(environment, environment.reset(task, seed=39))
         gc.collect()
         ours = ("toolhand", "mujoco", "numpy")
-        assert [type(thing) for thing in gc.garbage if type(thing).__module__.split(".")[0] in ours] == []
+        assert [type(item) for item in gc.garbage if type(item).__module__.split(".")[0] in ours] == []
     finally:
         gc.set_debug(0)
         gc.garbage.clear()

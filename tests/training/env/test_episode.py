@@ -84,7 +84,7 @@ def test_a_pick_and_place_is_scored_by_what_was_lifted_and_where_it_lies(placed:
     assert outcome.truth == Score({"picked": True, "placed": True}, True)
 
 
-def test_tools_that_report_success_with_the_wrong_thing_are_a_false_success() -> None:
+def test_tools_that_report_success_with_the_wrong_object_are_a_false_success() -> None:
     outcome = run_episode(fresh(), ScriptedPolicy(), PickTask("pick up the cinnamon", SCENE, ("red_box_1",)))
     assert outcome.episode.success
     assert outcome.truth is not None
@@ -131,7 +131,7 @@ def test_a_stop_ends_the_episode_and_it_is_still_judged() -> None:
     assert not outcome.truth.terms["picked"]
 
 
-def test_where_a_placed_thing_stands_is_measured_as_the_simulator_has_it(placed: tuple[Station, Outcome]) -> None:
+def test_where_a_placed_object_stands_is_measured_as_the_simulator_has_it(placed: tuple[Station, Outcome]) -> None:
     station, outcome = placed
     (fact,) = [record.result.facts["placed"] for record in outcome.episode.records if "placed" in record.result.facts]
     true = station.world.snapshot().objects["cinnamon_1"].position_m

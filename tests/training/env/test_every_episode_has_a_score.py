@@ -36,9 +36,9 @@ CALLS = 12
 
 
 class ToolUser(CallFuzzer):
-    """Calls whose arguments make sense more often: pictures and variables of the conversation, words of the table."""
+    """Calls whose arguments make sense more often: images and variables of the conversation, words of the table."""
 
-    pictures = 0
+    images = 0
 
     def _value(self, name: str, schema: Mapping[str, Any], variables: Sequence[str]) -> Any:
         if self._rng.random() < 0.2:
@@ -46,8 +46,8 @@ class ToolUser(CallFuzzer):
         fitting = [own for own in variables if own in name or name in own]
         if fitting:
             return f"${self._one(fitting)}"
-        if name in ("image_index", "image", "img_path") and self.pictures:
-            index = int(self._rng.integers(self.pictures))
+        if name in ("image_index", "image", "img_path") and self.images:
+            index = int(self._rng.integers(self.images))
             return index if schema.get("type") == "integer" else f"image-{index}"
         if schema.get("type") == "string" and "pattern" not in schema:
             return self._one(WORDS)
@@ -59,7 +59,7 @@ def play(session: EpisodeSession, seed: int) -> list[Any]:
     user = ToolUser(np.random.default_rng(seed), session.tools(), np.eye(4))
     for k in range(CALLS):
         memory = session.episode.session
-        user.pictures = len(memory.images)
+        user.images = len(memory.images)
         name, arguments = user.call(list(memory.variables))
         if not memory.images or k == 1:
             name, arguments = ("robot.capture_image", "robot.get_depth_with_pointcloud")[k % 2], {}
@@ -91,7 +91,7 @@ USELESS = {
     "an estimate of depth": [("depth_estimator.estimate_depth", {"image_index": 0}), POINT],
     "no picture at all": [POINT],
 }
-"""Calls the last of which looks at a picture in which nothing can be found; the question itself shows picture 0."""
+"""Calls the last of which looks at an image in which nothing can be found; the question itself shows image 0."""
 PROGRAMS = ("while True:\n    pass", "x = [0]\nwhile True:\n    x = x + x", "raise SystemExit")
 
 
@@ -108,8 +108,8 @@ def failed(perception: str, calls: Sequence[tuple[str, dict[str, Any]]]) -> Erro
 
 @pytest.mark.parametrize("perception", ["sim", "pixels"])
 @pytest.mark.parametrize("calls", USELESS.values(), ids=USELESS)
-def test_to_look_at_the_wrong_picture_is_scored(calls: Sequence[tuple[str, dict[str, Any]]], perception: str) -> None:
-    assert failed(perception, calls) in (ErrorCode.PICTURE_UNUSABLE, ErrorCode.INVALID_ARGUMENT)
+def test_to_look_at_the_wrong_image_is_scored(calls: Sequence[tuple[str, dict[str, Any]]], perception: str) -> None:
+    assert failed(perception, calls) in (ErrorCode.IMAGE_UNUSABLE, ErrorCode.INVALID_ARGUMENT)
 
 
 @pytest.mark.parametrize("code", PROGRAMS)

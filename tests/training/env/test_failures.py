@@ -172,7 +172,7 @@ def test_a_look_of_the_agent_itself_never_fails() -> None:
 
 
 @pytest.mark.parametrize("name", ["roborefer.detect_one", "roborefer.detect_all", "vlm.detect_one"])
-def test_a_wrong_point_lies_on_another_thing(fresh: Station, name: str) -> None:
+def test_a_wrong_point_lies_on_another_object(fresh: Station, name: str) -> None:
     hit = set()
     for seed, words in enumerate(("red box", "cinnamon", "black bin", "free table left of the red box")):
         toolbox, session = FailingToolbox(fresh.toolbox, Failures({name: {"wrong_point": 1.0}}), seed), Session()
@@ -198,7 +198,7 @@ def test_a_wrong_point_lies_on_another_thing(fresh: Station, name: str) -> None:
     assert len(hit) > 1
 
 
-def test_a_partial_answer_has_some_of_the_points_and_what_is_one_thing_stays_whole(fresh: Station) -> None:
+def test_a_partial_answer_has_some_of_the_points_and_what_is_one_object_stays_whole(fresh: Station) -> None:
     counts = set()
     for seed in range(6):
         toolbox = FailingToolbox(fresh.toolbox, Failures({"roborefer.detect_all": {"partial": 1.0}}), seed)
@@ -263,8 +263,8 @@ def test_without_rates_every_byte_is_as_without_the_wrapper(fresh: Station) -> N
     fresh.reset(0)
     around = run_episode(fresh, ScriptedPolicy(), PICK, toolbox=FailingToolbox(fresh.toolbox, Failures(), 0))
     assert [message.text for message in plain.episode.messages] == [m.text for m in around.episode.messages]
-    pictures = [[image.rgb.tobytes() for image in o.episode.session.images] for o in (plain, around)]
-    assert pictures[0] == pictures[1]
+    images = [[image.rgb.tobytes() for image in o.episode.session.images] for o in (plain, around)]
+    assert images[0] == images[1]
     assert [(time, qpos.tobytes()) for time, qpos in fresh.world.log] == log
     assert plain.truth == around.truth
 

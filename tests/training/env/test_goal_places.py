@@ -15,7 +15,7 @@ from toolhand.tool_nodes.types import FloatArray
 from toolhand.training.env.goal_from_text import OWN_READING, TrueScene
 
 SEED = 57
-"""Its things are a bunny, a pear, a green bowl, hot sauce, basil and two toy blocks."""
+"""Its objects are a bunny, a pear, a green bowl, hot sauce, basil and two toy blocks."""
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +49,14 @@ def fault(station: Station, text: str, move: FloatArray | tuple[float, float, fl
         ("put the bunny on the table but not on the right", (0.0, -0.60, 0.0), (0.0, 0.1, 0.0)),
     ],
 )
-def test_a_place_is_judged_by_where_the_thing_came_to_stand(
+def test_a_place_is_judged_by_where_the_object_came_to_stand(
     station: Station, text: str, right: tuple[float, float, float], wrong: tuple[float, float, float]
 ) -> None:
     assert fault(station, text, right) is None
     assert fault(station, text, wrong) is not None
 
 
-def test_a_point_of_the_picture_is_a_place(station: Station) -> None:
+def test_a_point_of_the_image_is_a_place(station: Station) -> None:
     camera = station.scene_camera()
     bunny = station.world.snapshot().objects["bunny_1"].position_m
     foot = transform(invert(camera.T_base_camera), (bunny * (1, 1, 0))[None])

@@ -56,12 +56,12 @@ def test_it_is_registered_and_made_by_its_name() -> None:
     observation, info = made.reset(seed=3)
     assert info["task"] == task_of(3).text
     assert task_of(3).text in observation["text"]
-    assert not observation["picture"].any()
+    assert not observation["image"].any()
     names = [tool["function"]["name"] for tool in info["tools"]]
     assert "robot.capture_image" in names
     observation, reward, terminated, truncated, info = made.step(LOOK)
     assert (reward, terminated, truncated) == (0.0, False, False)
-    assert np.array_equal(observation["picture"], info["messages"][0]["picture"])
+    assert np.array_equal(observation["image"], info["messages"][0]["image"])
     assert info["error_code"] is None
     made.close()
 
@@ -92,12 +92,12 @@ def test_an_episode_without_turns_left_is_truncated(env: ToolhandEnv) -> None:
     assert info["error_code"] == "INVALID_ARGUMENT"
 
 
-def test_a_task_of_ones_own_and_pictures_of_another_size() -> None:
-    env = ToolhandEnv(Environment(StationConfig(), backend="mock"), picture_size=(64, 48))
+def test_a_task_of_ones_own_and_images_of_another_size() -> None:
+    env = ToolhandEnv(Environment(StationConfig(), backend="mock"), image_size=(64, 48))
     _, info = env.reset(seed=0, options={"task": task_of(5)})
     assert info["task"] == task_of(5).text
     observation, *_ = env.step(LOOK)
-    assert observation["picture"].shape == (48, 64, 3)
+    assert observation["image"].shape == (48, 64, 3)
     assert env.observation_space.contains(observation)
     env.close()
 

@@ -47,7 +47,7 @@ def grasp(session: EpisodeSession, phrase: str) -> None:
     assert session.call("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}).error_code is None
 
 
-def test_a_grasp_of_the_target_is_right_and_one_of_another_thing_is_not() -> None:
+def test_a_grasp_of_the_target_is_right_and_one_of_another_object_is_not() -> None:
     outcomes = {}
     for phrase in ("sponge", "tea box"):
         with ENVIRONMENT.open(SPONGE) as session:
@@ -100,7 +100,7 @@ def test_a_point_in_space_is_judged_as_well_and_one_beside_the_table_is_told() -
         assert session.score().truth.reasons == ("the last grasp closes on nothing", "nothing was placed")
 
 
-def test_the_scripted_policy_grasps_the_right_thing_in_most_frames() -> None:
+def test_the_scripted_policy_grasps_the_right_object_in_most_frames() -> None:
     rights = 0
     for seed in range(4):
         policy = ScriptedPolicy()
@@ -117,9 +117,9 @@ def test_the_same_seed_gives_the_same_bytes_and_a_thinned_frame_is_the_recorded_
         with Environment(SMALL, backend="mock").open(SPONGE, seed=4) as session:
             grasp(session, "sponge")
             texts.append([message.text for message in session.messages()])
-            picture = session.episode.session.images[1].rgb
+            image = session.episode.session.images[1].rgb
     assert texts[0] == texts[1]
-    assert np.array_equal(picture, DATASET.frame(0).frame.rgb[::2, ::2])
+    assert np.array_equal(image, DATASET.frame(0).frame.rgb[::2, ::2])
 
 
 def test_a_scene_that_is_not_in_the_data_set_is_recorded() -> None:
@@ -140,7 +140,7 @@ def test_a_pick_of_a_split_is_judged_by_its_point_too() -> None:
 
 
 class Question:
-    """How many things stand on the table?"""
+    """How many objects stand on the table?"""
 
     text, scene, goal, source, holds_s = "How many things are there?", SCENE, "count", TASK_GOAL, ()
 

@@ -1,4 +1,4 @@
-"""Table and things in the recording of a run: what the robot saw, what was true, and depth where it is asked for."""
+"""Table and objects in the recording of a run: what the robot saw, what was true, and depth where it is asked for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def station() -> Station:
 
 @pytest.fixture(scope="module")
 def before(station: Station) -> dict[str, Any]:
-    """Where things stood at first."""
+    """Where objects stood at first."""
     return {name: state.position_m.copy() for name, state in station.world.snapshot().objects.items()}
 
 
@@ -76,7 +76,7 @@ def holds(box: Box, point: np.ndarray) -> bool:
     return bool((np.abs(transform(invert(box.T_parent_box), point[None])[0]) <= box.half_extents + 1e-6).all())
 
 
-def test_every_thing_lies_in_a_box_that_was_seen_and_the_table_under_it(
+def test_every_object_lies_in_a_box_that_was_seen_and_the_table_under_it(
     messages: dict[str, list[Any]], before: dict[str, Any]
 ) -> None:
     first = messages["/toolhand/seen"][0].markers
@@ -86,7 +86,7 @@ def test_every_thing_lies_in_a_box_that_was_seen_and_the_table_under_it(
     assert table.T_parent_box[2, 3] + table.half_extents[2] == pytest.approx(workspace.TABLE_Z)
     boxes = [box_of(marker) for marker in first if marker.ns == "things"]
     around = [np.array([dx, dy, 0.0]) for dx in (-0.03, 0.0, 0.03) for dy in (-0.03, 0.0, 0.03)]
-    for name, place in before.items():  # a hollow thing has its walls in boxes, and its middle free
+    for name, place in before.items():  # a hollow object has its walls in boxes, and its middle free
         assert any(holds(box, place + offset) for box in boxes for offset in around), name
 
 
@@ -110,7 +110,7 @@ def test_the_truth_is_all_there_at_first_and_later_what_has_moved(
     assert heights[-1] - heights[0] > 0.1
 
 
-def test_what_was_lifted_is_in_no_box_of_the_picture_after_the_lift(
+def test_what_was_lifted_is_in_no_box_of_the_image_after_the_lift(
     messages: dict[str, list[Any]], before: dict[str, Any]
 ) -> None:
     last = [box_of(marker) for marker in messages["/toolhand/seen"][-1].markers if marker.ns == "things"]
@@ -139,7 +139,7 @@ def test_without_asking_there_is_no_depth_and_without_a_simulator_no_truth(stati
     assert not {"/camera/scene/depth", "/sim/truth"} & set(by_topic(tmp_path))
 
 
-def test_a_thing_made_of_convex_solids_is_recorded_as_their_triangles() -> None:
+def test_an_object_made_of_convex_solids_is_recorded_as_their_triangles() -> None:
     corners = np.array([[x, y, z] for x in (-0.03, 0.03) for y in (-0.02, 0.02) for z in (-0.01, 0.01)])
     block = ConvexAsset(
         name="block",

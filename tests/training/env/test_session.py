@@ -62,8 +62,8 @@ def test_a_call_leaves_the_record_that_the_policys_own_turn_leaves(name: str) ->
         pointed = called.call("roborefer.detect_one", {"obj_name": phrase, "image_index": 0})
         for turn in called.episode.turns:
             said.say(Reply(turn.text))
-        assert looked.picture is not None
-        assert looked.picture.shape == (240, 320, 3)
+        assert looked.image is not None
+        assert looked.image.shape == (240, 320, 3)
         assert looked.error_code is None
         assert pointed.error_code in (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.INVALID_ARGUMENT)
         assert called.episode.turns[1].parsed.calls[0].arguments["obj_name"] == phrase
@@ -87,7 +87,7 @@ def test_several_calls_in_a_turn_answer_one_by_one() -> None:
     with ENVIRONMENT.open(PICK) as session:
         both = session.say(look + look.replace("capture_image", "fly"))
         assert len(both.messages) == 2
-        assert len(both.pictures) == 1
+        assert len(both.images) == 1
         assert both.error_code is ErrorCode.UNKNOWN_TOOL
 
 

@@ -19,7 +19,7 @@ from toolhand.training.env.environment import Environment
 from toolhand.training.env.failures import FailingToolbox
 from toolhand.training.env.session import EpisodeSession
 from toolhand.training.env.worlds import ERRING_RATES
-from toolhand.training.rollouts.labels import THINGS, things_of
+from toolhand.training.rollouts.labels import OBJECTS, objects_of
 from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
 
 PICK = tasks_of(["pick"], 1)
@@ -55,7 +55,7 @@ def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_the_erring_world_has_two_pointers_failures_by_tool_and_things_that_slip() -> None:
+def test_the_erring_world_has_two_pointers_failures_by_tool_and_objects_that_slip() -> None:
     plan = RolloutPlan(PICK, group_size=2, world="erring")
     station = Station(plan.task(0).scene, plan.config)
     assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("sim", "pixels")
@@ -104,16 +104,16 @@ def session() -> EpisodeSession:
 
 
 def test_labels_say_what_each_point_lay_on_although_the_tools_see_no_ids(session: EpisodeSession) -> None:
-    labels = [turn[THINGS] for turn in things_of(session)]
-    things = {placed.id for placed in session.task.scene.objects}
+    labels = [turn[OBJECTS] for turn in objects_of(session)]
+    objects = {placed.id for placed in session.task.scene.objects}
     assert labels[0] == labels[1] == labels[4] == [None]
     assert len(labels[2][0]) > 3
-    assert set(labels[2][0]) <= things
-    assert labels[3] == [[""]]  # the corner of the picture is bare
+    assert set(labels[2][0]) <= objects
+    assert labels[3] == [[""]]  # the corner of the image is bare
     assert all(image.frame is None or image.frame.ids is None for image in session.episode.session.images)
 
 
-def test_of_a_point_outside_of_every_picture_nobody_knows(session: EpisodeSession) -> None:
+def test_of_a_point_outside_of_every_image_nobody_knows(session: EpisodeSession) -> None:
     assert session.object_ids_at(0, [(1.5, 0.5)]) is None
     assert session.object_ids_at(99, [(0.5, 0.5)]) is None
 
@@ -121,8 +121,8 @@ def test_of_a_point_outside_of_every_picture_nobody_knows(session: EpisodeSessio
 def test_the_score_says_what_was_picked_up_and_what_was_meant(session: EpisodeSession) -> None:
     truth = session.score().truth
     assert truth.meant == session.task.task.target_ids if hasattr(session.task, "task") else truth.meant
-    assert (truth.picked_up, truth.wrong_things) == ((), ())
-    assert replace(truth, picked_up=("other_1", *truth.meant)).wrong_things == ("other_1",)
+    assert (truth.picked_up, truth.wrong_objects) == ((), ())
+    assert replace(truth, picked_up=("other_1", *truth.meant)).wrong_objects == ("other_1",)
 
 
 @pytest.mark.parametrize("world", ["", "erring"])
@@ -138,6 +138,6 @@ def test_a_plan_names_the_planner_and_the_sensor_of_its_stations(world: str) -> 
             RolloutPlan(PICK, group_size=2, world=world, **wrong)  # type: ignore[arg-type]
 
 
-def test_recorded_pictures_have_no_sensor() -> None:
+def test_recorded_images_have_no_sensor() -> None:
     with pytest.raises(ToolError, match="mock robot have no sensor: leave it out"):
         RolloutPlan(PICK, group_size=2, backend="mock", sensor="ideal")

@@ -48,7 +48,7 @@ def from_above(x: float, y: float) -> FloatArray:
     return geometry.pose(np.diag([1.0, -1.0, -1.0]), [x, y, 0.025 + gripper.pad_depth(0.05)])
 
 
-def test_a_grasp_on_a_thing_holds_and_one_beside_it_holds_nothing(hand: TrialHand) -> None:
+def test_a_grasp_on_an_object_holds_and_one_beside_it_holds_nothing(hand: TrialHand) -> None:
     good = hand.grasp(from_above(0.45, 0.0), "block")
     assert good is not None
     assert good.held

@@ -104,7 +104,7 @@ def test_what_cannot_begin_is_told(cluster: _Cluster) -> None:
         RayWorkers[str, Any](functools.partial(eval, "eval"), 3)
 
 
-def test_workers_are_one_of_two_things(tmp_path: Path) -> None:
+def test_workers_are_one_of_two_objects(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="Workers are processes or actors on ray, got 'clouds'") as caught:
         collect(RolloutPlan(tasks_of(["pick"], 1), group_size=2), tmp_path / "out", WorkerOptions(on="clouds"))  # type: ignore[arg-type]
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -115,7 +115,7 @@ def test_the_folder_has_what_its_page_says(written: WrittenPreset) -> None:
     assert not list(written.folder.parent.glob(".*.part"))
 
 
-def test_rows_hold_the_task_its_picture_and_the_papers_prompt(written: WrittenPreset) -> None:
+def test_rows_hold_the_task_its_image_and_the_papers_prompt(written: WrittenPreset) -> None:
     (parquet,) = (written.folder / "data/rl/train/data").iterdir()
     columns = ("data_source", "agent_name", "prompt", "images", "reward_model", "extra_info")
     rows = read_parquet(parquet, columns).to_pylist()

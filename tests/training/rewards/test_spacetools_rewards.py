@@ -272,7 +272,7 @@ def test_pose_iou_agrees_with_counting_points() -> None:
 
 
 @given(st.floats(-pi, pi), st.floats(-0.3, 0.3), st.floats(-pi, pi), st.floats(0.2, 4))
-def test_the_oriented_grasp_does_not_change_with_the_picture(
+def test_the_oriented_grasp_does_not_change_with_the_image(
     angle: float, along: float, turned: float, larger: float
 ) -> None:
     said, truth = gripper(angle, along), gripper()
@@ -292,8 +292,8 @@ def test_more_turned_is_never_better(one: float, other: float) -> None:
     assert grasp.oriented_grasp(gripper(-less), truth) == pytest.approx(grasp.oriented_grasp(gripper(less), truth))
 
 
-def test_the_oriented_grasp_in_a_wide_picture_and_in_space() -> None:
-    # in a picture of 2:1 the normalized x is half as long; turned by 20 degrees in pixels is e^-0.5
+def test_the_oriented_grasp_in_a_wide_image_and_in_space() -> None:
+    # in an image of 2:1 the normalized x is half as long; turned by 20 degrees in pixels is e^-0.5
     square, turned = gripper(), gripper(np.deg2rad(20))
     wide = [points * [0.5, 1.0] for points in (turned, square)]
     assert grasp.oriented_grasp(*wide, aspect=2.0) == pytest.approx(exp(-0.5))

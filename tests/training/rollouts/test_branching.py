@@ -11,7 +11,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.rollouts.branching import branch, plan_of
 from toolhand.training.rollouts.collection import read_rollouts
 from toolhand.training.rollouts.group_page import GroupCredit, write_group_page
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, tasks_of
 
 PLAN = RolloutPlan(
@@ -34,11 +34,11 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
     assert [turn.text for turn in first.turns[:2]] == [turn.text for turn in other.turns[:2]]
     assert [turn.ended_s for turn in first.turns[:2]] == [0.0, 0.0]
     assert first.turns[1].labels == other.turns[1].labels
-    assert first.turns[1].labels["things"][0] is not None
+    assert first.turns[1].labels["objects"][0] is not None
     assert first.seeds["policy"] != other.seeds["policy"]
     assert list(read_rollouts(folder)) == records
     assert len(GroupCredit.of(records).grpo) == 2
-    write_group_page(records, PictureStore(folder), tmp_path / "page.html")
+    write_group_page(records, ImageStore(folder), tmp_path / "page.html")
     with pytest.raises(ToolError, match="choose a new folder") as caught:
         branch(PLAN, 0, 2, folder, 2)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

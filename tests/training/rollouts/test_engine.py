@@ -160,7 +160,7 @@ def test_ctrl_c_keeps_what_is_whole_and_no_process_hears_it_but_this_one(
     assert "00001-000" not in ids(tmp_path / "out")
 
 
-def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
+def test_bad_rows_cut_shards_and_lost_images_are_told_and_drawn_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "out"
@@ -171,7 +171,7 @@ def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
     cut.write_bytes(cut.read_bytes()[:-30])
     bad.write_bytes(b"{}\n" + bad.read_bytes().splitlines(keepends=True)[1])
     foreign.write_bytes(cut.read_bytes().splitlines(keepends=True)[0])
-    record = replace(record_of(3, 0, 0.0, 1), messages=(MessageRecord("user", "x", picture="a" * 64),) * 2, turns=())
+    record = replace(record_of(3, 0, 0.0, 1), messages=(MessageRecord("user", "x", image="a" * 64),) * 2, turns=())
     lost.write_text(record.to_json() + "\n" + lost.read_text().splitlines()[1] + "\n")
     (folder / "shards" / ".00000.jsonl.abc.part").write_text("half")
     with pytest.raises(ToolError, match=r"00000\.jsonl, line 2: it is cut off\."):
@@ -249,7 +249,7 @@ def test_one_group_that_differs_begins_the_count_anew(tmp_path: Path, monkeypatc
     assert (report.whole, report.zero_variance) == (8, 3)
 
 
-def test_a_folder_of_another_plan_or_of_other_things_is_refused(
+def test_a_folder_of_another_plan_or_of_other_objects_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(monkeypatch)

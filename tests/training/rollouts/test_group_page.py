@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from tests.pages import Page
-from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
+from tests.training.data.rollouts_at_hand import HOSTILE, collection, make_image, rollout
 from toolhand.cli.main import main
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.rollouts.group_page import GroupCredit, write_group_page
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import RolloutRecord
 from toolhand.training.tasks.kinds import task_document
 
 STAGES = ("hand_at_target", "jaws_touch_target", "held", "lifted", "carried", "nothing_else_moved")
 
 
-def group(folder: Path) -> tuple[list[RolloutRecord], PictureStore]:
+def group(folder: Path) -> tuple[list[RolloutRecord], ImageStore]:
     """Three rollouts that begin alike: all done; lifted in the second turn and lost; nothing at all."""
-    store = PictureStore(folder)
+    store = ImageStore(folder)
     first = rollout(store)
     ends = (0.0, 2.0, 2.0)
     turns = tuple(replace(turn, ended_s=end) for turn, end in zip(first.turns, ends, strict=True))
@@ -55,7 +55,7 @@ def test_grpo_gives_all_turns_of_a_rollout_one_number_and_or_gigpo_tells_them_ap
     )
 
 
-def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_and_advantages(tmp_path: Path) -> None:
+def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_images_credit_and_advantages(tmp_path: Path) -> None:
     records, store = group(tmp_path / "rollouts")
     shorter = replace(records[2], turns=records[2].turns[:2])
     write_group_page([*records[:2], shorter], store, tmp_path / "page.html", "answered")
@@ -75,13 +75,13 @@ def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_a
     assert len(page.all("script")) == 0
 
 
-def test_what_anybody_wrote_stays_text_and_a_picture_that_is_gone_is_said(tmp_path: Path) -> None:
+def test_what_anybody_wrote_stays_text_and_an_image_that_is_gone_is_said(tmp_path: Path) -> None:
     records, store = group(tmp_path / "rollouts")
     hostile = replace(
         records[0], turns=(replace(records[0].turns[0], thought=HOSTILE), *records[0].turns[1:]), text=HOSTILE
     )
-    store.path(store.add(picture(0))).unlink()
-    write_group_page([hostile, *records[1:]], PictureStore(tmp_path / "rollouts"), tmp_path / "page.html")
+    store.path(store.add(make_image(0))).unlink()
+    write_group_page([hostile, *records[1:]], ImageStore(tmp_path / "rollouts"), tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     assert len(page.all("script")) == 0
     assert "alert(1)" in page.text

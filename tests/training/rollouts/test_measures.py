@@ -10,12 +10,12 @@ import pytest
 
 from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, outlined, pointed
 from tests.training.data.rollouts_at_hand import rollout
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.measures import CheckCounts, Share, markdown_table, measure, summarise
-from toolhand.training.rollouts.pictures import PictureStore
 from toolhand.training.rollouts.record import CallEntry, RolloutRecord
 
 
-def test_a_point_on_the_thing_needs_no_check_and_one_on_another_does(tmp_path: Path) -> None:
+def test_a_point_on_the_object_needs_no_check_and_one_on_another_does(tmp_path: Path) -> None:
     right = episode(tmp_path, [LOOK], [pointed("roborefer", [TARGET])], [outlined(TARGET)], [HELD])
     assert measure(right).checks == CheckCounts(idle=1)
     wrong = episode(tmp_path, [LOOK], [pointed("roborefer", [OTHER])], [outlined(OTHER)], [HELD])
@@ -57,9 +57,9 @@ def test_each_attempt_counts_for_itself(tmp_path: Path) -> None:
     assert measure(found).checks == CheckCounts(needed=1, idle=1, idle_made=1)
 
 
-def test_a_wrong_thing_is_what_left_the_table_and_was_not_meant(tmp_path: Path) -> None:
-    assert not measure(episode(tmp_path, [HELD], picked_up=[TARGET])).wrong_thing
-    assert measure(episode(tmp_path, [HELD], picked_up=[OTHER, TARGET])).wrong_thing
+def test_a_wrong_object_is_what_left_the_table_and_was_not_meant(tmp_path: Path) -> None:
+    assert not measure(episode(tmp_path, [HELD], picked_up=[TARGET])).wrong_object
+    assert measure(episode(tmp_path, [HELD], picked_up=[OTHER, TARGET])).wrong_object
 
 
 def test_false_success_is_said_by_the_tools_and_the_answer_and_denied_by_the_judge(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_done_and_said_is_what_the_judge_and_the_tools_agree_on(tmp_path: Path, 
     assert measure(episode(tmp_path, [HELD], true=true, success=said)).reported == (true and said)
 
 
-def test_a_refusal_is_right_where_the_thing_was_never_shown(tmp_path: Path) -> None:
-    def refusal(things: Sequence[str]) -> RolloutRecord:
-        return episode(tmp_path, [pointed("roborefer", things)], answer="AMBIGUOUS: Which?", success=False, true=False)
+def test_a_refusal_is_right_where_the_object_was_never_shown(tmp_path: Path) -> None:
+    def refusal(objects: Sequence[str]) -> RolloutRecord:
+        return episode(tmp_path, [pointed("roborefer", objects)], answer="AMBIGUOUS: Which?", success=False, true=False)
 
     right, wrong = measure(refusal([OTHER])), measure(refusal([OTHER, TARGET]))
     assert (right.refused, right.refused_rightly, right.refused_wrongly) == (True, True, False)
@@ -130,14 +130,14 @@ def test_invalid_are_malformed_turns_and_bad_calls_but_not_what_a_failure_left_w
     assert (measure(malformed).invalid, measure(malformed).calls) == (1, 1)
 
 
-def test_a_record_without_labels_or_truth_of_things_counts_no_checks(tmp_path: Path) -> None:
-    assert measure(rollout(PictureStore(tmp_path / "rollouts"))).checks == CheckCounts()
+def test_a_record_without_labels_or_truth_of_objects_counts_no_checks(tmp_path: Path) -> None:
+    assert measure(rollout(ImageStore(tmp_path / "rollouts"))).checks == CheckCounts()
 
 
 def test_many_episodes_are_rates_with_intervals_and_a_table(tmp_path: Path) -> None:
     records = [episode(tmp_path, [HELD], true=k < 3, picked_up=[OTHER] if k == 3 else []) for k in range(4)]
     found = summarise(records)
-    assert (found.n, found.true_success, found.wrong_things) == (4, Share(3, 4), Share(1, 4))
+    assert (found.n, found.true_success, found.wrong_objects) == (4, Share(3, 4), Share(1, 4))
     assert str(found.true_success) == "75.0 % (30.1..95.4)"
     table = markdown_table([("careful", found)]).splitlines()
     assert len(table) == 3

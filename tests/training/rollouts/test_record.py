@@ -24,7 +24,7 @@ from toolhand.training.advantages.grpo import grpo
 from toolhand.training.env.environment import Environment
 from toolhand.training.env.failures import Failures
 from toolhand.training.rollouts.from_episode import record_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored
 
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -56,11 +56,11 @@ class Reciting:
 class Played:
     episode: Episode
     record: RolloutRecord
-    store: PictureStore
+    store: ImageStore
 
 
 def played(folder: Path, policy: Any, environment: Environment, rollout: int = 0) -> Played:
-    task, store = random_task(5, "pick_and_place"), PictureStore(folder)
+    task, store = random_task(5, "pick_and_place"), ImageStore(folder)
     with environment.open(task, 5, rollout) as session:
         while not session.done:
             session.say(policy.respond(session.messages()))
@@ -83,14 +83,14 @@ def physical(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """An episode of one with tokens that errs in many ways; old pictures are let go at once."""
-    forgetful = Environment(FAST, settings=ConversationSettings(memory=Memory(pictures=1, shown=1)))
+    """An episode of one with tokens that errs in many ways; old images are let go at once."""
+    forgetful = Environment(FAST, settings=ConversationSettings(memory=Memory(images=1, shown=1)))
     return played(tmp_path_factory.mktemp("spoken"), Reciting(), forgetful)
 
 
 def lines_of(case: Played) -> tuple[str, RolloutRecord]:
     line = case.record.to_json(case.store)
-    return line, RolloutRecord.from_json(line, PictureStore(case.store.folder))
+    return line, RolloutRecord.from_json(line, ImageStore(case.store.folder))
 
 
 @pytest.mark.parametrize("case", ["physical", "spoken"])
@@ -99,19 +99,19 @@ def test_the_prompt_of_every_turn_is_what_the_policy_was_given_to_the_pixel(
 ) -> None:
     was: Played = request.getfixturevalue(case)
     _, record = lines_of(was)
-    pictures = 0
+    images = 0
     for number in range(len(was.episode.turns)):
         expected, rebuilt = was.episode.given(number), given(record, number, was.store)
         assert len(expected) == len(rebuilt)
         for ours, theirs in zip(rebuilt, expected, strict=True):
-            assert replace(ours, picture=None) is not None
+            assert replace(ours, image=None) is not None
             words = [(m.role, m.text, m.words, m.image_index) for m in (ours, theirs)]
             assert words[0] == words[1]
-            assert (ours.picture is None) == (theirs.picture is None)
-            if ours.picture is not None and theirs.picture is not None:
-                pictures += 1
-                np.testing.assert_array_equal(ours.picture, theirs.picture)
-    assert pictures > len(was.episode.turns)
+            assert (ours.image is None) == (theirs.image is None)
+            if ours.image is not None and theirs.image is not None:
+                images += 1
+                np.testing.assert_array_equal(ours.image, theirs.image)
+    assert images > len(was.episode.turns)
 
 
 @pytest.mark.parametrize("case", ["physical", "spoken"])
@@ -183,10 +183,10 @@ def test_all_advantages_run_on_records_and_turns_are_compared_by_what_they_answe
     assert spoken.record.text in first.text
     assert spoken.record.messages[0].text not in first.text
     assert second.text is None, "a picture belongs to it"
-    unpictured = replace(
-        spoken.record, messages=tuple(replace(message, picture="f" * 64) for message in spoken.record.messages)
+    unimaged = replace(
+        spoken.record, messages=tuple(replace(message, image="f" * 64) for message in spoken.record.messages)
     )
-    assert anchor_of(unpictured, 1) != second
+    assert anchor_of(unimaged, 1) != second
     other = replace(physical.record, seed=6)
     assert scored(other).prompt != rollouts[0].prompt
     with pytest.raises(ToolError, match="a turn or more"):
@@ -198,7 +198,7 @@ def test_a_very_long_rollout_still_has_a_short_line(spoken: Played, tmp_path: Pa
     long = replace(turn, token_ids=tuple(range(9000)), logprobs=(-0.123456789,) * 9000, mask=(1,) * 9000)
     wordy = replace(turn, calls=tuple(replace(turn.calls[0], words=f"{k} " * 1500) for k in range(8)))
     record = replace(spoken.record, turns=(long, *(wordy,) * 23))
-    store = PictureStore(tmp_path)
+    store = ImageStore(tmp_path)
     line = record.to_json(store)
     assert len(line) <= MAX_BYTES < len(record.to_json()) / 4
     assert RolloutRecord.from_json(line, store) == record
@@ -235,8 +235,8 @@ def changed(record: RolloutRecord, *path: Any, to: Any) -> str:
         (["messages", 0], "hello", "messages[0] must be a mapping with the keys role, text, words"),
         (["messages", 0, "txt"], "hello", "there is no key messages[0].txt, the nearest is text"),
         (["turns", 0, "prompt", "messages"], 1, "turns[0] was given 1 messages, after which there is no assistant's"),
-        (["turns", 0, "prompt", "pictured"], [1], "turns[0] was given a picture that is not there"),
-        (["turns", 2, "prompt", "pictured"], [99], "turns[2] was given pictures of messages that it was not given"),
+        (["turns", 0, "prompt", "imaged"], [1], "turns[0] was given a picture that is not there"),
+        (["turns", 2, "prompt", "imaged"], [99], "turns[2] was given pictures of messages that it was not given"),
         (["turns", 0, "mask"], [1], "turns[0] has a mask that is not 3 times 0 or 1"),
         (["turns", 0, "span"], [0, 10**6], "turns[0] has a span that is no part of its message"),
         (["turns", 0, "span"], [0], "turns[0].span must be a list of 2 whole numbers, not [0]"),

@@ -62,9 +62,9 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Callable[[Say], None]:
 
 def record_of(reply: RolloutReply | Halt, folder: Path) -> RolloutRecord:
     assert isinstance(reply, RolloutReply)
-    from toolhand.training.rollouts.pictures import PictureStore
+    from toolhand.training.rollouts.images import ImageStore
 
-    return RolloutRecord.from_json(reply.line, PictureStore(folder))
+    return RolloutRecord.from_json(reply.line, ImageStore(folder))
 
 
 def test_rollouts_of_a_group_share_the_station_and_have_policies_with_seeds_of_their_own(
@@ -82,8 +82,8 @@ def test_rollouts_of_a_group_share_the_station_and_have_policies_with_seeds_of_t
     assert records[0].task == task_document("pick", 3)
     assert records[0].total == 0.0
     assert not records[0].true_success
-    pictures = [record.turns[0].calls[0].picture for record in records]
-    assert pictures[0] == pictures[1] != pictures[2]
+    images = [record.turns[0].calls[0].image for record in records]
+    assert images[0] == images[1] != images[2]
     assert {"task", "station", "policy", "tools", "judging"} <= set(records[0].times)
     again = make_work(PLAN, tmp_path / "again")
     for order, record in reversed(list(zip(orders, records, strict=True))):

@@ -1,4 +1,4 @@
-"""A thing that is not there: nothing on the table could be meant, and to move anything is wrong."""
+"""An object that is not there: nothing on the table could be meant, and to move anything is wrong."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ SAID = SimpleNamespace(error_code=ErrorCode.OBJECT_NOT_FOUND, records=[SimpleNam
 
 
 def history(moved_m: float = 0.0, picked: tuple[str, ...] = ()):
-    """Two things of which the first has moved so far [m]."""
+    """Two objects of which the first has moved so far [m]."""
     before = {name: SimpleNamespace(position_m=np.zeros(3)) for name in ("salt", "cola")}
     after = before | {"salt": SimpleNamespace(position_m=np.array([moved_m, 0.0, 0.0]))}
     return SimpleNamespace(
@@ -47,4 +47,4 @@ def test_it_is_right_to_look_to_leave_all_alone_and_to_say_so(seen, reason):
     score = make_task("absent", 0).score(*seen)
     assert score.success == (not reason)
     assert reason in "".join(score.reasons)
-    assert score.wrong_things == tuple(sorted(seen[0].picked_up))
+    assert score.wrong_objects == tuple(sorted(seen[0].picked_up))

@@ -28,7 +28,7 @@ def config():
 def played(environment, policy, task):
     observation, done = environment.reset(task, seed=task.seed), False
     assert observation[1].image_index == 0
-    assert observation[1].picture is not None
+    assert observation[1].image is not None
     assert observation[1].text.startswith("<image 0>")
     while not done:
         observation, _, done = environment.step(policy.respond(observation))

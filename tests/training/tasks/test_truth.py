@@ -1,4 +1,4 @@
-"""The truth of questions: what the rendered picture and the true poses say, and what that truth is worth."""
+"""The truth of questions: what the rendered image and the true poses say, and what that truth is worth."""
 
 import math
 from types import SimpleNamespace
@@ -57,7 +57,7 @@ def test_the_true_answer_is_right_and_scores_the_most(tasks, kind):
 
 
 @pytest.mark.parametrize("kind", ["point", "depth", "pose"])
-def test_the_ids_are_those_of_the_picture_that_the_tools_see(tasks, frames, kind):
+def test_the_ids_are_those_of_the_image_that_the_tools_see(tasks, frames, kind):
     seen, frame = SeenScene(tasks[kind].scene), frames[kind]
     assert (seen.ids == frame.ids).mean() > 0.999
     assert np.allclose(seen.T_base_camera, frame.T_base_camera)
@@ -65,10 +65,10 @@ def test_the_ids_are_those_of_the_picture_that_the_tools_see(tasks, frames, kind
     assert np.median(np.abs(seen.depth[both] - frame.depth[both])) < 0.002
 
 
-def test_a_point_of_the_region_is_on_the_thing(tasks, frames):
+def test_a_point_of_the_region_is_on_the_object(tasks, frames):
     region = np.array(tasks["point"].truth)
     ids = frames["point"].ids
-    rows, columns = np.nonzero(ids == 0)  # the thing that is asked about is the first
+    rows, columns = np.nonzero(ids == 0)  # the object that is asked about is the first
     middle = np.array([(columns.mean() + 0.5) / ids.shape[1], (rows.mean() + 0.5) / ids.shape[0]])
     assert (region.min(axis=0) <= middle).all()
     assert (middle <= region.max(axis=0)).all()
@@ -76,7 +76,7 @@ def test_a_point_of_the_region_is_on_the_thing(tasks, frames):
     assert region.max(axis=0) * TRUTH_SIZE == pytest.approx([columns.max() + 1, rows.max() + 1])
 
 
-def test_what_is_nearer_is_nearer_in_the_picture(tasks, frames):
+def test_what_is_nearer_is_nearer_in_the_image(tasks, frames):
     task, frame = tasks["depth"], frames["depth"]
     names = [placed.item for placed in task.scene.objects[:2]]
     depths = {name: np.nanmin(frame.depth[frame.ids == k]) for k, name in enumerate(names)}
@@ -105,13 +105,13 @@ def test_a_distance_and_a_size_are_those_of_the_scene(tasks):
     assert answered(size, f"{1.2 * size.truth:.4f}").success is True
 
 
-def test_so_many_things_of_the_kind_stand_there(tasks):
+def test_so_many_objects_of_the_kind_stand_there(tasks):
     task = tasks["count"]
     kind = task.scene.objects[0].asset.kind
     assert sum(placed.asset.kind == kind for placed in task.scene.objects) == task.truth
 
 
-def test_a_thing_that_another_one_hides_is_not_asked_about(tasks):
+def test_an_object_that_another_one_hides_is_not_asked_about(tasks):
     seen = SeenScene(tasks["point"].scene)
     target = tasks["point"].scene.objects[0]
     assert seen.clear(target)
@@ -134,7 +134,7 @@ def test_free_places_are_free_and_on_the_side(tasks):
     assert np.mean(sign * (places[:, axis] - reference[axis]) > 0) > 0.9  # perspective leans the table's edges
 
 
-def test_true_grasps_enclose_the_thing_and_stay_above_the_table():
+def test_true_grasps_enclose_the_object_and_stay_above_the_table():
     grasps, gripper = true_grasps("cola"), load_robot().gripper
     openings = np.linalg.norm(grasps[:, 1] - grasps[:, 2], axis=1)
     assert len(grasps) > 100
@@ -144,7 +144,7 @@ def test_true_grasps_enclose_the_thing_and_stay_above_the_table():
     assert not len(true_grasps("cereal box")) or true_grasps("cereal box").shape[1:] == (5, 3)
 
 
-def test_a_drawing_has_its_truth_in_the_picture(tasks):
+def test_a_drawing_has_its_truth_in_the_image(tasks):
     task = tasks["map_route"]
     frame = task.shown(None)
     assert task.scene is NO_TABLE

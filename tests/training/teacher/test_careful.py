@@ -17,7 +17,7 @@ from toolhand.training.teacher.careful import HABITS, CarefulPolicy
 
 PROTOCOL = load_protocol("spacetools")
 HERE, THERE = "(0.500, 0.500)", "(0.200, 0.300)"
-_PICTURED = ("robot.capture_image", "robot.execute_grasp", "robot.place_object_at_2d_location")
+_IMAGED = ("robot.capture_image", "robot.execute_grasp", "robot.place_object_at_2d_location")
 
 Answers = Callable[[str, dict[str, Any], int], str]
 """(tool, arguments, how often it was asked before) -> words; "Error CODE: ..." is a failure."""
@@ -67,12 +67,12 @@ def read_turn(text: str) -> Turn:
 
 
 def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24) -> list[Turn]:
-    """The turns of an episode, each read back from its text; every call looks at the camera's newest picture."""
+    """The turns of an episode, each read back from its text; every call looks at the camera's newest image."""
     policy = CarefulPolicy(HABITS[variant], PROTOCOL, seed, turns)
     messages = [Message("system", "tools"), Message("user", sentence, sentence)]
     moves: list[Turn] = []
     asked: dict[str, int] = {}
-    pictures = 0
+    images = 0
     while True:
         text = policy.respond(messages).text
         moves.append(read_turn(text))
@@ -82,11 +82,11 @@ def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: in
             return moves
         assert len(moves) <= turns
         for call in parsed.calls:
-            assert call.arguments.get("image_index", pictures - 1) == pictures - 1
+            assert call.arguments.get("image_index", images - 1) == images - 1
             words = answers(call.name, dict(call.arguments), asked.get(call.name, 0))
             asked[call.name] = asked.get(call.name, 0) + 1
-            index = pictures if call.name in _PICTURED and not words.startswith("Error") else None
-            pictures += index is not None
+            index = images if call.name in _IMAGED and not words.startswith("Error") else None
+            images += index is not None
             messages.append(Message("tool", render_response(words, index), words, index))
 
 
@@ -116,7 +116,7 @@ def kinds(moves: list[Turn]) -> list[str]:
 
 
 def well(tool: str, arguments: dict[str, Any], before: int) -> str:
-    """Everything works; after the grasp nobody sees the thing any more."""
+    """Everything works; after the grasp nobody sees the object any more."""
     if tool.endswith("detect_all"):
         return points(HERE) if before == 0 else "Error OBJECT_NOT_FOUND: nothing."
     return points(THERE) if tool.endswith("detect_one") else "Done."
@@ -212,7 +212,7 @@ def test_what_always_slips_is_tried_as_often_as_the_variant_says(variant: str, t
     assert moves[-1] == "refuse"
 
 
-def test_where_both_still_see_the_thing_something_else_is_held_and_it_says_so() -> None:
+def test_where_both_still_see_the_object_something_else_is_held_and_it_says_so() -> None:
     def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
         return points(HERE) if tool.endswith("detect_all") else well(tool, arguments, before)
 
@@ -221,7 +221,7 @@ def test_where_both_still_see_the_thing_something_else_is_held_and_it_says_so() 
     assert moves[-1].why == ErrorCode.EXECUTION_FAILED
 
 
-def test_a_thing_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked() -> None:
+def test_an_object_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked() -> None:
     def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
         if tool == "robot.place_object_at_2d_location" and before == 0:
             return "Error PLACE_BLOCKED: no room."

@@ -1,4 +1,4 @@
-"""The backend `drawings`: drawn pictures seen by their colours alone, wherever they come from."""
+"""The backend `drawings`: drawn images seen by their colours alone, wherever they come from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike two things in one picture look: by their colours and by the shape of their outlines."""
+"""How alike two objects in one image look: by their colours and by the shape of their outlines."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from toolhand.tool_nodes.perception.masks import window_of
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _COLOUR_SCALE = 30.0
-"""Difference of two things' colours at which they look different [grey levels]."""
+"""Difference of two objects' colours at which they look different [grey levels]."""
 _QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Quantiles of each channel: where a thing has two colours, they say how much of each."""
+"""Quantiles of each channel: where an object has two colours, they say how much of each."""
 _SHAPE_SCALES = np.array([0.30, 0.12, 0.15, 0.08, 0.20, 1.50])
-"""The same for log aspect, solidity, straightness, spread, holes, and log area: things are seen near and far."""
+"""The same for log aspect, solidity, straightness, spread, holes, and log area: objects are seen near and far."""
 
 
 @dataclass(frozen=True, eq=False)
 class Appearance:
-    """What a thing looks like.
+    """What an object looks like.
 
     Attributes:
         colours: (5, 3) quantiles of each channel in 0..255.
@@ -33,7 +33,7 @@ class Appearance:
 
     @classmethod
     def of(cls, rgb: NDArray[np.uint8], mask: BoolArray) -> Appearance:
-        """The appearance of the pixels mask (H, W), not empty, of a picture (H, W, 3)."""
+        """The appearance of the pixels mask (H, W), not empty, of an image (H, W, 3)."""
         window = window_of(mask)
         part = mask[window]
         numbers = measure_shape(part)
@@ -43,7 +43,7 @@ class Appearance:
         )
 
     def likeness(self, other: Appearance) -> float:
-        """How alike two things look, in [0, 1]: each difference d with its scale s is a factor exp(-(d / s)^2)."""
+        """How alike two objects look, in [0, 1]: each difference d with its scale s is a factor exp(-(d / s)^2)."""
         colour = float(np.abs(self.colours - other.colours).mean()) / _COLOUR_SCALE
         shape = (self.shape - other.shape) / _SHAPE_SCALES
         return float(np.exp(-(colour**2) - np.sum(shape**2)))

@@ -1,7 +1,7 @@
-"""Finding things in a picture by its colours alone: no depth, no calibration, no weights.
+"""Finding objects in an image by its colours alone: no depth, no calibration, no weights.
 
 It is made for what is drawn: shapes, diagrams, maps. Photographs are beyond it (see `photographs`): their textures and
-shadows fall apart into patches, and it knows colours and plain shapes, not the names of things.
+shadows fall apart into patches, and it knows colours and plain shapes, not the names of objects.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
 
 _REMEMBERED = 4
-"""Pictures whose regions are kept."""
+"""Images whose regions are kept."""
 _NEAR_MISS_PX = 8
-"""A point this near to a thing still means it [px]; a round figure."""
+"""A point this near to an object still means it [px]; a round figure."""
 _MOST = (20, 100)
-"""Within these limits `everything` gives as many things as have masks of _MASK_PIXELS together."""
+"""Within these limits `everything` gives as many objects as have masks of _MASK_PIXELS together."""
 _MASK_PIXELS = 100_000_000
 """Pixels of all masks that `everything` gives; bounds the memory [px]."""
 _OUTLINE_ERROR_PX = 0.1
-"""How far the outlines of plain shapes are off on average [px]: measured on the pictures of shapes, with and without
-noise. Those of a picture that was shrunk are off by a quarter of its coarser pixels."""
+"""How far the outlines of plain shapes are off on average [px]: measured on the images of shapes, with and without
+noise. Those of an image that was shrunk are off by a quarter of its coarser pixels."""
 _MOST_UNLIKELY = 20
-"""Things, the likeliest, of those that a phrase does not name, whose other readings are looked at; a round figure."""
+"""Objects, the likeliest, of those that a phrase does not name, whose other readings are looked at; a round figure."""
 _NEAR_COLOUR = 0.05
 """How well the name of another colour fits, "red" for orange: `read_colour` says how near they are; a round figure."""
 _MAX_PIXELS = 1_500_000
-"""A larger picture is shrunk to below this before it is looked at; what is thin gets lost then."""
+"""A larger image is shrunk to below this before it is looked at; what is thin gets lost then."""
 
 _SPAN_M = 1.8
-"""The longer side of a picture on the plane that `refer` judges on: "next to" reaches a sixth of it [m]."""
+"""The longer side of an image on the plane that `refer` judges on: "next to" reaches a sixth of it [m]."""
 _STEP_M = 2.0
-"""Every smaller thing lies so much higher on that plane: no thing is taller [m]."""
+"""Every smaller object lies so much higher on that plane: no object is taller [m]."""
 
 _AREA_WORDS = ("area", "region", "blob")
 """What any shape is called too."""
@@ -72,17 +72,17 @@ _PLANE_WORDS = tuple(
         (r"\b(?:shape|figure)(s?)\b", r"object\1"),
     )
 )
-"""`refer` reads pictures of a table: up and down in a drawing are far and near there, and a shape is any object."""
+"""`refer` reads images of a table: up and down in a drawing are far and near there, and a shape is any object."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Picture:
-    """One picture, understood.
+class _Image:
+    """One image, understood.
 
     Attributes:
-        rgb: The picture (H, W, 3).
+        rgb: The image (H, W, 3).
         shrunk: How many of its pixels, in a row, are one pixel of the regions.
-        regions: Regions of the picture.
+        regions: Regions of the image.
     """
 
     rgb: NDArray[np.uint8]
@@ -91,12 +91,12 @@ class _Picture:
 
     @cached_property
     def readings(self) -> list[list[tuple[ObjectView, float]]]:
-        """What each thing may be called and the probability of that, first what it is called."""
+        """What each object may be called and the probability of that, first what it is called."""
         return _readings(self.regions)
 
     @cached_property
     def views(self) -> list[ObjectView]:
-        """What each thing is called."""
+        """What each object is called."""
         return [readings[0][0] for readings in self.readings]
 
     def segmentation(self, index: int) -> Segmentation:
@@ -112,17 +112,17 @@ class _Picture:
 
 
 class FlatPerception:
-    """Finds plain shapes by words, by points, or all of them, in pictures uint8 (H, W, 3) without depth."""
+    """Finds plain shapes by words, by points, or all of them, in images uint8 (H, W, 3) without depth."""
 
     backend = "drawings"
 
     def __init__(self) -> None:
-        self._seen: deque[_Picture] = deque(maxlen=_REMEMBERED)
+        self._seen: deque[_Image] = deque(maxlen=_REMEMBERED)
 
     def find(self, rgb: NDArray[np.uint8], text: str) -> list[tuple[Segmentation, float]]:
         """Everything that a text names, best first: "red circles", "the largest square", "the ring above the star".
 
-        Then what it does not name, but would if the thing were called something else that its outline and colour fit
+        Then what it does not name, but would if the object were called something else that its outline and colour fit
         nearly as well.
 
         Returns:
@@ -132,8 +132,8 @@ class FlatPerception:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words that are no colour and no
                 plain shape; NOT_UNDERSTOOD for a text that means nothing.
         """
-        picture = self._look(rgb)
-        if not picture.regions.windows:
+        image = self._look(rgb)
+        if not image.regions.windows:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND, f"no {text[:80]!r} here; nothing stands out of this picture by its colour"
             )
@@ -142,23 +142,23 @@ class FlatPerception:
             phrase = pattern.sub(word, phrase)
         missing: ToolError | None = None
         try:
-            found = refer(phrase, picture.views, nearest=True, lexicon=_LEXICON)
+            found = refer(phrase, image.views, nearest=True, lexicon=_LEXICON)
         except ToolError as error:
             if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                 raise
             missing, found = error, []
-        certainties = self._certainties(phrase, picture, found)
+        certainties = self._certainties(phrase, image, found)
         if missing is not None and not certainties:
             raise missing
-        return [(picture.segmentation(k), certainty) for k, certainty in certainties.items()]
+        return [(image.segmentation(k), certainty) for k, certainty in certainties.items()]
 
     @staticmethod
-    def _certainties(phrase: str, picture: _Picture, found: Sequence[int]) -> dict[int, float]:
-        """The probability that each thing is what a phrase means: of those found, then of those that may be meant."""
+    def _certainties(phrase: str, image: _Image, found: Sequence[int]) -> dict[int, float]:
+        """The probability that each object is what a phrase means: of those found, then of those that may be meant."""
         fits = WordFits(phrase, _NEAR_COLOUR)
         chances: dict[int, float] = {}
         likeliest: dict[int, ObjectView] = {}
-        for k, readings in enumerate(picture.readings):
+        for k, readings in enumerate(image.readings):
             # What is called by the words, and still was not found, is not where the phrase says.
             first = [(view, p * fits.of_meant(view)) for view, p in readings[:1] if k in found]
             fitting = first + [(view, p * fits.of(view)) for view, p in readings[1:]]
@@ -166,48 +166,48 @@ class FlatPerception:
             if fitting:
                 likeliest[k] = max(fitting, key=lambda one: one[1])[0]
         others = sorted((k for k in chances if k not in found and chances[k] >= LEAST), key=lambda k: -chances[k])
-        views = picture.views
+        views = image.views
         meant = [k for k in others[:_MOST_UNLIKELY] if _refers(phrase, [*views[:k], likeliest[k], *views[k + 1 :]], k)]
         return {k: chances[k] for k in (*found, *meant)}
 
     def everything(self, rgb: NDArray[np.uint8]) -> list[Segmentation]:
-        """Every thing in the picture, best first; of very many, the largest."""
-        picture = self._look(rgb)
-        most = min(max(_MASK_PIXELS // picture.rgb[..., 0].size, _MOST[0]), _MOST[1])
-        found = [picture.segmentation(k) for k in range(min(len(picture.regions.windows), most))]
+        """Every object in the image, best first; of very many, the largest."""
+        image = self._look(rgb)
+        most = min(max(_MASK_PIXELS // image.rgb[..., 0].size, _MOST[0]), _MOST[1])
+        found = [image.segmentation(k) for k in range(min(len(image.regions.windows), most))]
         return sorted(found, key=lambda segment: -segment.score)
 
     def at(self, rgb: NDArray[np.uint8], points: Sequence[tuple[float, float]]) -> Segmentation:
-        """The thing under most of the normalized points (x, y); a near miss counts for the nearest thing.
+        """The object under most of the normalized points (x, y); a near miss counts for the nearest object.
 
         Raises:
-            ToolError: EMPTY_MASK where there is no thing.
+            ToolError: EMPTY_MASK where there is no object.
         """
-        picture = self._look(rgb)
-        labels = picture.regions.labels
+        image = self._look(rgb)
+        labels = image.regions.labels
         votes = Counter(_label_near(labels, *pixel(point, labels.shape[::-1])) for point in points)
         del votes[0]
         if not votes:
             where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
             raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
         label, count = votes.most_common(1)[0]
-        found = picture.segmentation(label - 1)
+        found = image.segmentation(label - 1)
         return Segmentation(found.mask, found.score * count / len(points))
 
     def names(self, rgb: NDArray[np.uint8]) -> list[str]:
-        """What each thing is called, the largest first."""
-        picture = self._look(rgb)
-        return [view.name for view in picture.views]
+        """What each object is called, the largest first."""
+        image = self._look(rgb)
+        return [view.name for view in image.views]
 
-    def _look(self, rgb: NDArray[np.uint8]) -> _Picture:
+    def _look(self, rgb: NDArray[np.uint8]) -> _Image:
         for known in tuple(self._seen):
             if known.rgb is rgb:
                 return known
         shrunk = math.ceil(math.sqrt(rgb[..., 0].size / _MAX_PIXELS))
         small = rgb if shrunk == 1 else np.asarray(Image.fromarray(rgb).reduce(shrunk))
-        picture = _Picture(rgb, shrunk, find_regions(small))
-        self._seen.append(picture)
-        return picture
+        image = _Image(rgb, shrunk, find_regions(small))
+        self._seen.append(image)
+        return image
 
 
 def _label_near(labels: NDArray[np.int32], u: int, v: int) -> int:
@@ -225,7 +225,7 @@ def _label_near(labels: NDArray[np.int32], u: int, v: int) -> int:
 
 
 def _refers(phrase: str, views: Sequence[ObjectView], k: int) -> bool:
-    """True if the phrase means thing k, among others."""
+    """True if the phrase means object k, among others."""
     try:
         return k in refer(phrase, views, nearest=True, lexicon=_LEXICON)
     except ToolError:
@@ -233,7 +233,7 @@ def _refers(phrase: str, views: Sequence[ObjectView], k: int) -> bool:
 
 
 def _readings(regions: Regions) -> list[list[tuple[ObjectView, float]]]:
-    """What is known of each thing, in the words and on the plane that `refer` reads."""
+    """What is known of each object, in the words and on the plane that `refer` reads."""
     height, width = regions.labels.shape
     scale = _SPAN_M / max(height, width)
     middles = np.array([((c.start + c.stop) / 2, (r.start + r.stop) / 2) for r, c in regions.windows]).reshape(-1, 2)
@@ -263,7 +263,7 @@ def _view(
     rank: int,
     scale: float,
 ) -> ObjectView:
-    """A thing in a drawing as if on a table: what is smaller lies on what is larger, and anything can hold it."""
+    """An object in a drawing as if on a table: what is smaller lies on what is larger, and anything can hold it."""
     tall, wide = mask.shape
     # The product of the three sides, by which `refer` compares sizes, is the area times a constant.
     sides = np.array([wide, np.count_nonzero(mask) / (tall * wide), tall]) * scale

@@ -1,4 +1,4 @@
-"""Single letters beside marks: what a TextReader rightly ignores in a picture is a label where it stands by a mark."""
+"""Single letters beside marks: what a TextReader rightly ignores in an image is a label where it stands by a mark."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LetterBox = tuple[float, float, float, float]
 class LetterReader:
     """Reads separate capital letters and digits in plain inks (white, black, pure colours) on any ground.
 
-    Meant for the surroundings of a mark, not for whole pictures: a vertical bar is an "I" to it.
+    Meant for the surroundings of a mark, not for whole images: a vertical bar is an "I" to it.
     """
 
     backend = "pixels"

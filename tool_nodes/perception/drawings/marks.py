@@ -1,6 +1,6 @@
-"""Marks drawn into pictures, the visual prompts of BLINK and of SpaceTools' figure 7: discs, rings and box outlines.
+"""Marks drawn into images, the visual prompts of BLINK and of SpaceTools' figure 7: discs, rings and box outlines.
 
-Marks are found in the picture's own pixels: painted in one pure saturated colour, and of an exact shape. Not found are
+Marks are found in the image's own pixels: painted in one pure saturated colour, and of an exact shape. Not found are
 marks of muted colours, tilted boxes, and marks that touch another of their own colour; a vivid round top in even light
 may pass for a disc.
 """
@@ -28,7 +28,7 @@ from toolhand.tool_nodes.types import BoolArray
 MarkKind = Literal["circle", "box"]
 
 MIN_DISC_PX, MAX_DISC_SHARE = 5, 0.15
-"""Smallest diameter of a disc [px], and largest one as a share of the picture's longer side."""
+"""Smallest diameter of a disc [px], and largest one as a share of the image's longer side."""
 MIN_BOX_PX = 14
 """Smallest side of a box [px]."""
 
@@ -81,7 +81,7 @@ _CIRCLES = (
     rf"(?:{_COLOUR} )?{_ROUND}(?: (?:that is |which is )?(?:under|below|beneath|above|over|near|next to|beside|by|at|"
     rf"with|of))?(?: the)?(?: {_LABELLED})?(?: (?:with|by|as))?(?: the)?(?: (?:label|letter))? {_LETTER}",
     rf"(?:label|letter) {_LETTER}",
-    rf"{_COLOUR} (?:circle|dot|point)s?",  # a red marker or disc may be a thing
+    rf"{_COLOUR} (?:circle|dot|point)s?",  # a red marker or disc may be an object
 )
 _BOXES = (
     r"(?P<name>.*?)[\s,]*\(?\s*(?:(?:that|which) (?:is|are) )?"
@@ -137,7 +137,7 @@ class MarkPhrase:
         kind: Which kind of mark it names.
         colour: Family of the colour that it names, or "".
         label: The letter that it names, in upper case, or "".
-        name: Thing to find in the marked box; "" for whatever is there.
+        name: Object to find in the marked box; "" for whatever is there.
     """
 
     kind: MarkKind
@@ -150,7 +150,7 @@ def parse_mark_phrase(text: str) -> MarkPhrase | None:
     """What a text says of marks, e.g. "red circle under label A", "point B", "books (highlighted by a red box)".
 
     Returns:
-        None for a text that names no mark. "The red box" names none: it may be a thing.
+        None for a text that names no mark. "The red box" names none: it may be an object.
     """
     words = " ".join(text.split())
     for kind, pattern in _PATTERNS:
@@ -180,7 +180,7 @@ class MarkFinder:
         self._reader = reader or LetterReader()
 
     def find(self, rgb: NDArray[np.uint8], phrase: MarkPhrase) -> list[Mark]:
-        """The marks of a picture (H, W, 3) that a phrase names, from left to right; none where no such mark is drawn.
+        """The marks of an image (H, W, 3) that a phrase names, from left to right; none where no such mark is drawn.
 
         Raises:
             ToolError: Where marks are drawn, but none whose letter was read as the label that the phrase names:
@@ -238,7 +238,7 @@ class MarkFinder:
 
 
 def find_marks(rgb: NDArray[np.uint8], kind: MarkKind | None = None, colour: str = "") -> list[Mark]:
-    """All discs, rings and box outlines of pure saturated colours in a picture; labels are not read.
+    """All discs, rings and box outlines of pure saturated colours in an image; labels are not read.
 
     Args:
         rgb: uint8 (H, W, 3).
@@ -277,7 +277,7 @@ def _distinct(marks: Sequence[Mark]) -> list[Mark]:
 def _painted(rgb: NDArray[np.uint8], wanted: str) -> Iterator[tuple[str, bool, BoolArray]]:
     """(colour family, True, mask) of the most frequent vivid colours; (.., False, ..) of all that is vivid in a family.
 
-    The first sees a mark on a thing of its own colour, the second a thin mark that compression has blurred.
+    The first sees a mark on an object of its own colour, the second a thin mark that compression has blurred.
     """
     red, green, blue = np.moveaxis(rgb, 2, 0)
     high = np.maximum(np.maximum(red, green), blue)

@@ -1,6 +1,6 @@
-"""Whether a picture is a photograph: what is drawn is even between its edges, and what a lens sees is not.
+"""Whether an image is a photograph: what is drawn is even between its edges, and what a lens sees is not.
 
-Calibrated on 19 photographs of scikit-image and on this project's drawings, maps, tables and test pictures, clean, as
+Calibrated on 19 photographs of scikit-image and on this project's drawings, maps, tables and test images, clean, as
 JPEG (quality 75), under uneven light and with noise of sigma 6 and 12. The doubtful are taken for photographs: shaded
 artwork, and JPEG files of drawings that are smaller than about 400 px, whose edges the compression has frayed.
 """
@@ -17,32 +17,32 @@ from scipy import ndimage
 from toolhand.tool_nodes.perception.drawings.segments import median_of_nine
 
 _SIDE_PX = 640
-"""A larger picture is shrunk to at most this, its longer side [px]."""
+"""A larger image is shrunk to at most this, its longer side [px]."""
 _REACH_PX = 6
 """Pixels are compared with those so far to either side of them [px]: beyond what a median evens out."""
 _EDGE_ZONE_PX = 8
 """Nearer to an edge than this nothing is compared [px]."""
 _EDGE = (14.0, 2.0)
 """A step between neighbours is an edge from the first [grey levels] plus the second [sigmas of the noise]; after a
-median filter. Steps of the raw picture from `_RAW_EDGE` on are edges too."""
+median filter. Steps of the raw image from `_RAW_EDGE` on are edges too."""
 _RAW_EDGE = (20.0, 5.0)
 """The same before the median [grey levels], [sigmas]."""
 _UNEVEN = (2.0, 1.2)
 """A difference at `_REACH_PX` that is texture or shading: the first [grey levels] plus the second [sigmas]."""
 _PHOTOGRAPHED = 0.12
-"""Share of uneven pixels from which a picture is a photograph [-]; see `test_photographs.py` for the margin."""
+"""Share of uneven pixels from which an image is a photograph [-]; see `test_photographs.py` for the margin."""
 _LEAST_AWAY = 0.05
-"""With fewer pixels away from edges than this share, a picture is drawn only if it is flat between them [-]."""
+"""With fewer pixels away from edges than this share, an image is drawn only if it is flat between them [-]."""
 _FLAT = 0.68
 """Share of pixels without any edge beside them that such a drawing has, a chessboard say [-]."""
 _FLAT_STEP = 3
 """Largest step between neighbours that is flat [grey levels]."""
 _LEAST_SIDE_PX = 24
-"""Smaller pictures show too little to tell: they are taken for drawings [px]."""
+"""Smaller images show too little to tell: they are taken for drawings [px]."""
 
 
 def is_photograph(rgb: NDArray[np.uint8]) -> bool:
-    """True if a picture (H, W, 3) is more likely a photograph than a drawing."""
+    """True if an image (H, W, 3) is more likely a photograph than a drawing."""
     if min(rgb.shape[:2]) < _LEAST_SIDE_PX:
         return False
     away, uneven, flat = evenness(rgb)
@@ -53,7 +53,7 @@ def evenness(rgb: NDArray[np.uint8]) -> tuple[float, float, float]:
     """What distinguishes a drawing (H, W, 3), both sides at least 24 px, from a photograph; all in [0, 1].
 
     Returns:
-        Share of the pixels that are away from edges in the raw picture; share of uneven pixels among those away from
+        Share of the pixels that are away from edges in the raw image; share of uneven pixels among those away from
         edges; share of all pixels that differ from no neighbour.
     """
     shrink = math.ceil(max(rgb.shape[:2]) / _SIDE_PX)

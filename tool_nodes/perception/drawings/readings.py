@@ -1,4 +1,4 @@
-"""How surely a thing in a drawing is what it may be called: how well its outline and colour fit each name.
+"""How surely an object in a drawing is what it may be called: how well its outline and colour fit each name.
 
 An outline is compared with the ideal shapes by two numbers, log aspect and spread (see `shapes`), each shape with a
 normal density around its ideal; what fits none is a polygon. A colour is compared with the borders between the names by

@@ -1,8 +1,8 @@
-"""Regions of even colour in one picture: cores away from edges, grown up to the edges, and strokes without a core.
+"""Regions of even colour in one image: cores away from edges, grown up to the edges, and strokes without a core.
 
-Limits: a thing differs from its surroundings by about 15 grey levels in some channel all along its outline. Things of
-one colour that touch are one thing, what has a texture falls apart, and what runs along much of the picture's border is
-background.
+Limits: an object differs from its surroundings by about 15 grey levels in some channel all along its outline. Objects
+of one colour that touch are one object, what has a texture falls apart, and what runs along much of the image's border
+is background.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray
 MIN_AREA_PX = 12
 """Smaller regions are specks [px]."""
 MAX_REGIONS = 300
-"""Most things that are separated, the largest: a page of print has thousands of letters."""
+"""Most objects that are separated, the largest: a page of print has thousands of letters."""
 
 _EDGE_RANGE = (14.0, 60.0)
-"""Colour difference of pixels two apart that is an edge: in a clean picture, and at most [grey levels]."""
+"""Colour difference of pixels two apart that is an edge: in a clean image, and at most [grey levels]."""
 _NOISE_FACTOR = 2.5
 """An edge stands out of the median of those differences by this factor."""
 _MIN_CORE_PX = 4
@@ -35,19 +35,19 @@ _STROKE_CONTRAST = 40.0
 _LINE_CONTRAST = 64
 """The same for a line of one pixel: compression sharpens outlines by less [grey levels]."""
 _SPLINTER_PX = 80
-"""A smaller piece needs as much contrast to be a thing of its own: compression splits splinters off [px]."""
+"""A smaller piece needs as much contrast to be an object of its own: compression splits splinters off [px]."""
 _GROWTH_STEPS = 6
 """A core grows by this many pixels at most."""
 _BORDER_SHARE = 0.15
-"""Share of the picture's border that the main background has at least."""
+"""Share of the image's border that the main background has at least."""
 _SECOND_BORDER_SHARE = 0.25
-"""From here on a region is background too: a horizon divides some pictures."""
+"""From here on a region is background too: a horizon divides some images."""
 _SAME_COLOUR = 14.0
 """Colours nearer than this are one [grey levels]; the background's own spread widens it up to the next number."""
 _MAX_SPREAD = 30.0
 """Upper bound of _SAME_COLOUR where the background's own spread widens it [grey levels]; a round figure."""
 _OUTLINE_SHARE = 0.1
-"""Share of the thing's shorter side that its outline is thick, at most [-]; a round figure."""
+"""Share of the object's shorter side that its outline is thick, at most [-]; a round figure."""
 _OUTLINE_PX = 4
 """Pixels that an outline may be thicker than that share [px]."""
 
@@ -59,11 +59,11 @@ _EIGHT = np.ones((3, 3), bool)
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The things of a picture, from the largest to the smallest.
+    """The objects of an image, from the largest to the smallest.
 
     Attributes:
-        labels: int32 (H, W), 1..n for the things, 0 elsewhere.
-        windows: Rows and columns of each thing.
+        labels: int32 (H, W), 1..n for the objects, 0 elsewhere.
+        windows: Rows and columns of each object.
         colours: (n, 3) mean colours in 0..255, without the outlines.
     """
 
@@ -74,14 +74,14 @@ class Regions:
 
 @dataclass(eq=False)
 class _Parts:
-    """Pieces of things, numbered from 1, in arrays of length n + 1 whose entry 0 is nothing.
+    """Pieces of objects, numbered from 1, in arrays of length n + 1 whose entry 0 is nothing.
 
     Attributes:
         labels: (H, W) the pieces.
         areas: [px].
         bounds: (n + 1, 4) first row, first column, last row + 1, last column + 1.
         colours: (n + 1, 3) in 0..255.
-        group: The piece that stands for all of a thing; 0 for background.
+        group: The piece that stands for all of an object; 0 for background.
     """
 
     labels: _Labels
@@ -103,7 +103,7 @@ class _Parts:
 
 
 def find_regions(rgb: NDArray[np.uint8]) -> Regions:
-    """The things in a picture uint8 (H, W, 3) that stand out of its background by their colour."""
+    """The objects in an image uint8 (H, W, 3) that stand out of its background by their colour."""
     planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0))
     smooth = median_of_nine(planes)
     edges = _edge_strength(smooth)
@@ -258,11 +258,11 @@ def _measured(
     inner = np.flatnonzero((cores > 0) & (cores != largest))
     sample = np.flatnonzero(cores.ravel()[::37] == largest) * 37
     colours = np.zeros((n + 1, 3))
-    for pixels, picture in ((inner, smooth), (sample, smooth), (middle, planes)):
+    for pixels, image in ((inner, smooth), (sample, smooth), (middle, planes)):
         of = labels.ravel()[pixels]
         count = np.bincount(of, minlength=n + 1)
         for channel in range(3):
-            total = np.bincount(of, picture[channel].ravel()[pixels], n + 1)
+            total = np.bincount(of, image[channel].ravel()[pixels], n + 1)
             colours[:, channel] += total / np.maximum(count, 1)
     areas = np.bincount(labels.ravel(), minlength=n + 1)
     bounds = np.zeros((n + 1, 4), np.intp)
@@ -282,7 +282,7 @@ def _touching_joined(parts: _Parts, unclear: NDArray[np.intp], beside: NDArray[n
     )
     part, other = code // n, code % n
     apart = np.abs(parts.colours[part] - parts.colours[other]).max(axis=1)
-    # One between two things of like colours must not make them one: it goes to the nearer of them.
+    # One between two objects of like colours must not make them one: it goes to the nearer of them.
     splinter = (parts.areas[part] < _SPLINTER_PX) & (parts.areas[part] <= parts.areas[other])
     small = splinter | (part > n_cores)
     order = np.lexsort((apart, ~small, part))
@@ -298,7 +298,7 @@ def _touching_joined(parts: _Parts, unclear: NDArray[np.intp], beside: NDArray[n
 
 
 def _drop_background(parts: _Parts, smooth: _Planes) -> None:
-    """Background and all that shows its colour is no thing: the hole of a ring, the cells of a grid."""
+    """Background and all that shows its colour is no object: the hole of a ring, the cells of a grid."""
     labels, n = parts.labels, len(parts.areas)
     border = parts.group[np.concatenate([labels[0], labels[-1], labels[1:-1, 0], labels[1:-1, -1]])]
     share = np.bincount(border, minlength=n) / len(border)
@@ -324,7 +324,7 @@ def _drop_background(parts: _Parts, smooth: _Planes) -> None:
 
 
 def _quadratic(points: NDArray[np.number], size: tuple[int, int]) -> FloatArray:
-    """(N, 6) terms up to the second order of pixel positions (N, 2), for light that changes over a picture."""
+    """(N, 6) terms up to the second order of pixel positions (N, 2), for light that changes over an image."""
     x, y = (points / np.maximum(size, 1) - 0.5).T
     return np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
 
@@ -336,7 +336,7 @@ def _largest_first(parts: _Parts) -> NDArray[np.intp]:
 
 
 def _outlines_joined(parts: _Parts, order: NDArray[np.intp]) -> _Labels:
-    """Which part stands for each: a thing also for the line drawn around it."""
+    """Which part stands for each: an object also for the line drawn around it."""
     to = np.arange(len(parts.areas), dtype=np.int32)
     bounds = parts.bounds[order]
     sides = np.minimum(bounds[:, 2] - bounds[:, 0], bounds[:, 3] - bounds[:, 1])

@@ -1,4 +1,4 @@
-"""Names for plain shapes and flat colours: what people call a thing in a drawing, "red circle", "dark blue ring".
+"""Names for plain shapes and flat colours: what people call an object in a drawing, "red circle", "dark blue ring".
 
 A shape is named by numbers that neither size nor direction changes: how much of its convex hull and of its smallest
 rectangle it fills, and its area over that of the ellipse with the same second moments: 1 for an ellipse, 3/pi for a
@@ -133,7 +133,8 @@ def name_shape(mask: BoolArray, empty: BoolArray) -> ShapeName:
 
     Args:
         mask: Its pixels in a window (h, w); not empty.
-        empty: Pixels of the window that show background, so that a hole is distinguished from a thing that lies on it.
+        empty: Pixels of the window that show background, so that a hole is distinguished from an object that lies on
+            it.
     """
     filled = _filled(mask)
     hollow = _has_hole(filled, empty)

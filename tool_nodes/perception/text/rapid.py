@@ -27,22 +27,22 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import FloatArray, TextSpan
 
 SEARCHED_PX = 1280
-"""Text is searched for in a picture of at most this long side [px], which bounds the time; what is found is read with
+"""Text is searched for in an image of at most this long side [px], which bounds the time; what is found is read with
 all the pixels that there are. Print below about 8 px at this size is lost, and found in a crop."""
 ENLARGED_PX, ENLARGED_BY = 960, 2.0
-"""Smaller pictures are enlarged up to this long side [px], by this factor at most: print of 10 px is read better."""
+"""Smaller images are enlarged up to this long side [px], by this factor at most: print of 10 px is read better."""
 LARGEST_PX = 4096
-"""Longest side of a picture that is read with all its pixels [px]; larger ones are reduced to it."""
+"""Longest side of an image that is read with all its pixels [px]; larger ones are reduced to it."""
 
 MIN_MEAN = {1: 0.97, 2: 0.85, 3: 0.6}
 """Mean confidence from which a text of one, two, or three and more different characters counts as read [-]: a stripe or
-a ball looks like one letter. Signs without a letter or digit count as one. Chosen on pictures of tables without
+a ball looks like one letter. Signs without a letter or digit count as one. Chosen on images of tables without
 any print."""
 MIN_FOUND = 0.6
 """Confidence of the detector from which text that cannot be read is reported [-]; chosen as above."""
 
 _MARGIN_PX = 24
-"""Border put around the picture, a copy of its edge [px]: letters that touch the edge are found no worse."""
+"""Border put around the image, a copy of its edge [px]: letters that touch the edge are found no worse."""
 _TALL, _VERY_TALL = 1.5, 2.5
 """Height over width from which RapidOCR turns a cut line by 90 degrees, and below which it may be one letter."""
 _DOUBTFUL = 0.9
@@ -102,7 +102,7 @@ class RapidTextReader:
     """Reads print at any angle, Latin, Chinese and Japanese letters, in any colour; it looks at the pixels alone.
 
     The score of a text is the confidence of its weakest character. What was found and could not be read has an empty
-    text. One picture is read at a time.
+    text. One image is read at a time.
     """
 
     backend = "rapidocr"
@@ -119,7 +119,7 @@ class RapidTextReader:
 
 @functools.cache
 def _engine() -> Any:
-    """RapidOCR with its three networks, loaded at the first picture (about two seconds)."""
+    """RapidOCR with its three networks, loaded at the first image (about two seconds)."""
     try:
         import rapidocr
         from rapidocr import RapidOCR
@@ -152,12 +152,12 @@ def _engine() -> Any:
 
 
 def _read(engine: Any, rgb: NDArray[np.uint8]) -> list[TextSpan]:
-    """Texts of a picture (H, W, 3) in reading order."""
+    """Texts of an image (H, W, 3) in reading order."""
     from rapidocr.main import RapidOCRError
 
-    picture, scale = _prepared(rgb)
+    image, scale = _prepared(rgb)
     try:
-        cut, found = engine.detect_and_crop(picture, {})
+        cut, found = engine.detect_and_crop(image, {})
     except RapidOCRError:  # so it says that there is no text
         return []
     sides = np.linalg.norm(np.diff(found.boxes, axis=1), axis=2)
@@ -182,15 +182,15 @@ def _read(engine: Any, rgb: NDArray[np.uint8]) -> list[TextSpan]:
 
 
 def _prepared(rgb: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], float]:
-    """The picture as RapidOCR takes it, BGR with a margin, and its pixels per pixel of the picture."""
+    """The image as RapidOCR takes it, BGR with a margin, and its pixels per pixel of the image."""
     height, width = rgb.shape[:2]
     scale = min(max(1.0, min(ENLARGED_BY, ENLARGED_PX / max(height, width))), LARGEST_PX / max(height, width))
-    picture = Image.fromarray(rgb)
+    image = Image.fromarray(rgb)
     if scale != 1.0:
         size = max(1, round(width * scale)), max(1, round(height * scale))
-        picture = picture.resize(size, Image.Resampling.BICUBIC if scale > 1.0 else Image.Resampling.BOX)
+        image = image.resize(size, Image.Resampling.BICUBIC if scale > 1.0 else Image.Resampling.BOX)
     around = ((_MARGIN_PX, _MARGIN_PX), (_MARGIN_PX, _MARGIN_PX), (0, 0))
-    return np.ascontiguousarray(np.pad(np.asarray(picture)[..., ::-1], around, mode="edge")), scale
+    return np.ascontiguousarray(np.pad(np.asarray(image)[..., ::-1], around, mode="edge")), scale
 
 
 def _upside_down(engine: Any, cut: Sequence[NDArray[np.uint8]], is_tall: NDArray[np.bool_]) -> NDArray[np.bool_]:

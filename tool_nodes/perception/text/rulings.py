@@ -22,7 +22,7 @@ GRID_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Rulings:
-    """Straight strokes of a picture [px].
+    """Straight strokes of an image [px].
 
     Attributes:
         bars: Level strokes as (left, right, y), from top to bottom.
@@ -36,7 +36,7 @@ class Rulings:
 
 
 def find_rulings(rgb: NDArray[np.uint8]) -> Rulings:
-    """Straight level and upright strokes of a picture (H, W, 3)."""
+    """Straight level and upright strokes of an image (H, W, 3)."""
     grey = rgb.astype(np.float32).mean(axis=2)
     level = _strokes(grey)
     upright = _strokes(np.ascontiguousarray(grey.T))

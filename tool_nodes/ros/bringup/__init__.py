@@ -24,7 +24,7 @@ class Bringup(DriverChecks, CameraChecks, MotionChecks):
             ("limits", self.limits),
             ("cameras", self.cameras),
             ("transforms", self.transforms),
-            ("pictures", self.pictures),
+            ("pictures", self.images),
             ("approval", self.approval),
             ("stop", self.stop),
             ("first motion", self.motion),

@@ -1,4 +1,4 @@
-"""The cameras: their drivers, where they are, and their pictures."""
+"""The cameras: their drivers, where they are, and their images."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from toolhand.tool_nodes.ros.messages import BASE_FRAME, RosFrame, take_frame
 from toolhand.tool_nodes.ros.status import raise_failure
 
 _LEAST_DEPTH = 0.2
-"""Share of a picture that must have depth [-]: a stereo camera that sees a table leaves out a fifth to a half of it."""
+"""Share of an image that must have depth [-]: a stereo camera that sees a table leaves out a fifth to a half of it."""
 
 _DARK, _BRIGHT = 12, 243
-"""Mean brightness of a usable picture lies between these, of 0 to 255: beyond them most pixels are at an end."""
+"""Mean brightness of a usable image lies between these, of 0 to 255: beyond them most pixels are at an end."""
 
 
 def dates_of(files: str) -> str:
@@ -54,7 +54,7 @@ class CameraChecks(Listening):
         zed = str(self._parameter("camera", "zed_names"))
         for camera in ("scene", "wrist"):
             if self._parameter("camera", f"{camera}.camera") != "topics":
-                continue  # the camera node has opened it itself; its pictures are looked at below
+                continue  # the camera node has opened it itself; its images are looked at below
             names = names_of(str(self._parameter("camera", f"{camera}.driver")), zed).topics
             info, image, depth = (
                 str(self._parameter("camera", f"{camera}.{name}_topic") or getattr(names, name))
@@ -90,8 +90,8 @@ class CameraChecks(Listening):
         dates = dates_of(str(self._parameter("camera", "calibration") or ""))
         return f"The poses of {len(self._frames)} cameras are known; {dates}."
 
-    def pictures(self) -> str:
-        """Each camera takes a usable picture with depth."""
+    def images(self) -> str:
+        """Each camera takes a usable image with depth."""
         said = []
         for camera in ("scene", "wrist"):
             answer = self._link.call(GetDepth, "/get_depth", GetDepth.Request(camera=camera, data_only=True))

@@ -25,7 +25,7 @@ _SLOWEST_HZ = 20.0
 tolerance."""
 
 _CLOCKS_S = 0.1
-"""Clocks of arm and computer may differ by so much [s]: more would pair pictures with poses of another moment."""
+"""Clocks of arm and computer may differ by so much [s]: more would pair images with poses of another moment."""
 
 _LIMIT_SLACK = 0.01
 """Limits of one joint in two descriptions are the same to within this [rad]: printed digits, and degrees."""

@@ -1,8 +1,8 @@
-"""E-ViC's five visual tools (appendix E; texts of figure 8): zooming into a picture and drawing on it, in pixels.
+"""E-ViC's five visual tools (appendix E; texts of figure 8): zooming into an image and drawing on it, in pixels.
 
-Coordinates are pixels of the picture that is named, origin (0, 0) at the top-left corner, valid in [0, W] x [0, H],
+Coordinates are pixels of the image that is named, origin (0, 0) at the top-left corner, valid in [0, W] x [0, H],
 both ends included (E.1, E.7). Each call is checked in E.7's order, and only the first level that fails is reported:
-index, type, cardinality, bounds, geometry. The original picture is not changed; crops, which are enlarged where they
+index, type, cardinality, bounds, geometry. The original image is not changed; crops, which are enlarged where they
 are small, and drawings keep the link to the camera frame that they show.
 """
 
@@ -25,7 +25,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     Lookup,
     Text,
     finite_number,
-    picture_at,
+    image_at,
     show,
     whole_number,
 )
@@ -68,8 +68,8 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class PictureNumberArgument:
-    """The index of a picture of the conversation, checked before anything else (E.7, step 1)."""
+class ImageNumberArgument:
+    """The index of an image of the conversation, checked before anything else (E.7, step 1)."""
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
@@ -83,7 +83,7 @@ class PictureNumberArgument:
         if not 0 <= value < known:
             allowed = f"the valid range is [0, {known - 1}]" if known else "there is no image yet"
             raise InvalidValue(f"is out of bounds: {allowed}, got {show(value)}", Level.INDEX)
-        picture_at(lookup, value)  # which may have been dropped
+        image_at(lookup, value)  # which may have been dropped
         return value
 
 
@@ -137,7 +137,7 @@ class PixelsArgument:
         return [finite_number(number) for number in value]
 
 
-PictureNumber = Annotated[int, PictureNumberArgument()]
+ImageNumber = Annotated[int, ImageNumberArgument()]
 PixelRegion = Annotated[list[FloatArray], PixelsArgument("[x1, y1, x2, y2]", 4, 0)]
 PixelPoints = Annotated[list[FloatArray], PixelsArgument("a list of points, each [x, y]", 2, 1)]
 Boxes = Annotated[list[FloatArray], PixelsArgument("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
@@ -151,20 +151,20 @@ Boxes3D = Annotated[
 
 
 def zoom_region(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The part of a picture that algorithm 3 cuts out.
+    """The part of an image that algorithm 3 cuts out.
 
-    The box is clamped to the picture and rounded outward to whole pixels; a side shorter than MIN_SIDE is widened
+    The box is clamped to the image and rounded outward to whole pixels; a side shorter than MIN_SIDE is widened
     about its centre and then shifted inside (EXPANDTOMINIMUM).
 
     Args:
         box: (x1, y1, x2, y2) [px].
-        size: (width, height) of the picture [px].
+        size: (width, height) of the image [px].
 
     Returns:
         (left, top, right, bottom) [px], right and bottom exclusive.
 
     Raises:
-        ValueError: One sentence without its full stop: the box has no area in the picture, the picture is smaller than
+        ValueError: One sentence without its full stop: the box has no area in the image, the image is smaller than
             MIN_SIDE, or the region's sides differ by more than MAX_ASPECT.
     """
     spans = []
@@ -259,7 +259,7 @@ class EvicTools:
         example=Example({"image_idx": 0, "bbox_2d": [180, 200, 270, 320], "label": "carton"}),
     )
     def image_zoom_in(
-        self, *, image_idx: PictureNumber = 0, bbox_2d: PixelRegion, label: Text = "", session: CallingSession
+        self, *, image_idx: ImageNumber = 0, bbox_2d: PixelRegion, label: Text = "", session: CallingSession
     ) -> ToolResult:
         """Crop and enlarge a specified rectangular region of the image for detailed inspection. The coordinate origin
         (0,0) is at the top-left corner.
@@ -270,7 +270,7 @@ class EvicTools:
                 bottom-right corner. Requires x1 < x2 and y1 < y2.
             label: Optional descriptive annotation for the cropped region
         """
-        image = _picture(session, image_idx)
+        image = _image(session, image_idx)
         try:
             region = zoom_region(bbox_2d[0][0].tolist(), image.size)
         except ValueError as problem:
@@ -281,7 +281,7 @@ class EvicTools:
         return ToolResult(value={"region": list(region)}, text=text, image=crop.rgb, source=crop)
 
     @tool("draw_point", stepwise=True, example=Example({"image_idx": 0, "points": [[224, 258], [392, 264]]}))
-    def draw_point(self, *, image_idx: PictureNumber = 0, points: PixelPoints, session: CallingSession) -> ToolResult:
+    def draw_point(self, *, image_idx: ImageNumber = 0, points: PixelPoints, session: CallingSession) -> ToolResult:
         """Place visible point markers at specified locations on the image to indicate positions, objects, or areas of
         interest.
 
@@ -289,7 +289,7 @@ class EvicTools:
             image_idx: Index of the target image (starting from 0)
             points: List of point coordinates, each formatted as [x, y]
         """
-        image = _picture(session, image_idx)
+        image = _image(session, image_idx)
         _check_bounds(points, image)
         drawing = Image.fromarray(image.rgb)
         draw = ImageDraw.Draw(drawing)
@@ -304,7 +304,7 @@ class EvicTools:
         stepwise=True,
         example=Example({"image_idx": 0, "boxes": [[196, 221, 252, 300], [373, 240, 410, 296]]}),
     )
-    def draw_box(self, *, image_idx: PictureNumber = 0, boxes: Boxes, session: CallingSession) -> ToolResult:
+    def draw_box(self, *, image_idx: ImageNumber = 0, boxes: Boxes, session: CallingSession) -> ToolResult:
         """Render rectangular bounding boxes on the image to highlight, localize, or annotate specific regions or
         objects.
 
@@ -313,7 +313,7 @@ class EvicTools:
             boxes: List of bounding boxes, each formatted as [x1, y1, x2, y2] where (x1, y1) is the top-left corner and
                 (x2, y2) is the bottom-right corner
         """
-        image = _picture(session, image_idx)
+        image = _image(session, image_idx)
         _check_boxes(boxes[0], image)
         drawing = Image.fromarray(image.rgb)
         draw = ImageDraw.Draw(drawing)
@@ -329,7 +329,7 @@ class EvicTools:
         example=Example({"image_idx": 0, "trajectories": [[[224, 258], [300, 310], [392, 264]]]}),
     )
     def draw_trajectory(
-        self, *, image_idx: PictureNumber = 0, trajectories: Trajectories, session: CallingSession
+        self, *, image_idx: ImageNumber = 0, trajectories: Trajectories, session: CallingSession
     ) -> ToolResult:
         """Draw connected paths on the image by linking sequential waypoints with lines. Suitable for visualizing
         motion, flow, or ordered spatial relationships.
@@ -339,7 +339,7 @@ class EvicTools:
             trajectories: List of trajectories, where each trajectory is an ordered sequence of at least 2 waypoints
                 formatted as [x, y]
         """
-        image = _picture(session, image_idx)
+        image = _image(session, image_idx)
         _check_bounds(trajectories, image)
         drawing = Image.fromarray(image.rgb)
         draw = ImageDraw.Draw(drawing)
@@ -365,7 +365,7 @@ class EvicTools:
             }
         ),
     )
-    def draw_3d_bbox(self, *, image_idx: PictureNumber = 0, boxes_3d: Boxes3D, session: CallingSession) -> ToolResult:
+    def draw_3d_bbox(self, *, image_idx: ImageNumber = 0, boxes_3d: Boxes3D, session: CallingSession) -> ToolResult:
         """Render 3D bounding boxes on the image using 8 projected corner points per box. Front face edges are drawn in
         red, back face in blue, and connecting edges in green.
 
@@ -374,7 +374,7 @@ class EvicTools:
             boxes_3d: List of 3D boxes, each defined by 8 corner points as [x, y]. Corners 0-3 define the front face,
                 corners 4-7 define the back face. Corner order per face: top-left, top-right, bottom-right, bottom-left.
         """
-        image = _picture(session, image_idx)
+        image = _image(session, image_idx)
         _check_bounds(boxes_3d, image)
         drawing = Image.fromarray(image.rgb)
         draw = ImageDraw.Draw(drawing)
@@ -390,7 +390,7 @@ class EvicTools:
         return _result(image, drawing, text, {"boxes_3d": [corners.tolist() for corners in boxes_3d]})
 
 
-def _picture(session: Lookup, index: int) -> SessionImage:
+def _image(session: Lookup, index: int) -> SessionImage:
     """The target; an index left out is 0 (E.1), which no kind has checked."""
     if not session.images:
         raise invalid("There is no image yet.", "Call robot.capture_image first.")

@@ -14,7 +14,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     NumberArgument,
     TextArgument,
     finite_number,
-    picture_at,
+    image_at,
     show,
 )
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -26,21 +26,21 @@ _IMAGE = re.compile(r"image-(0|[1-9][0-9]{0,5})")
 
 @dataclass(frozen=True)
 class ImageNameArgument:
-    """A picture of the conversation as LAST writes it, "image-0". Never a path: no file is ever opened."""
+    """An image of the conversation as LAST writes it, "image-0". Never a path: no file is ever opened."""
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
         return {"type": "string", "pattern": f"^{_IMAGE.pattern}$"}
 
     def parse(self, value: Any, lookup: Lookup) -> SessionImage:
-        """The picture."""
+        """The image."""
         known = len(lookup.images)
         if not known:
             raise InvalidValue("refers to an image, but there is none yet")
         match = _IMAGE.fullmatch(value) if isinstance(value, str) else None
         if match is None or int(match.group(1)) >= known:
             raise InvalidValue(f'must be "image-N" with N between 0 and {known - 1}, got {show(value)}')
-        return picture_at(lookup, int(match.group(1)))
+        return image_at(lookup, int(match.group(1)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.arguments import show
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.tools.last import rendering
-from toolhand.tool_nodes.tools.last.things import (
+from toolhand.tool_nodes.tools.last.objects import (
     CentroidRow,
     CountRow,
     CropRow,
@@ -44,13 +44,13 @@ MIN_SIDE = 8
 """The shortest side of a crop [px]."""
 
 MAX_SIDE = 4096
-"""The longest side of an enlarged picture [px]."""
+"""The longest side of an enlarged image [px]."""
 
 _SHOWN_LABELS = 3
 """Most labels that are named where none was found."""
 
 _POINT_WINDOW_PX = 4
-"""A 3D point is the median over this many pixels around the point on the thing, to each side."""
+"""A 3D point is the median over this many pixels around the point on the object, to each side."""
 
 _NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 """What a detector says of a label without a detection."""
@@ -115,13 +115,13 @@ def detect(
     Args:
         finder: Looks.
         image: Where.
-        labels: Names of the things to find.
+        labels: Names of the objects to find.
         threshold: In [0, 1].
-        at_least: Least number of things; for a skill that counts, 0.
+        at_least: Least number of objects; for a skill that counts, 0.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND when there are fewer; NOT_RECOGNISED when no label means anything to the detector,
-            or the picture does not.
+            or the image does not.
     """
     found: list[Detected] = []
     hints: list[str] = []
@@ -162,15 +162,13 @@ def _detected(found: Detection, number: int, image: SessionImage) -> Detected:
 
 @operation("SAM2")
 def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detected]) -> Answer[list[Outlined]]:
-    """The outline of each detected thing, prompted with the point on it or its box. Raises ToolError EMPTY_MASK."""
+    """The outline of each detected object, prompted with the point on it or its box. Raises ToolError EMPTY_MASK."""
     outlined = []
     backends = []
-    for thing in objects:
-        answer = finder.outline(
-            image, Detection(thing.box, thing.label, thing.score, thing.point if thing.sure else None)
-        )
+    for item in objects:
+        answer = finder.outline(image, Detection(item.box, item.label, item.score, item.point if item.sure else None))
         found = answer.value
-        outlined.append(Outlined(thing.label, thing.number, found.box, found.point, thing.score, found.mask))
+        outlined.append(Outlined(item.label, item.number, found.box, found.point, item.score, found.mask))
         backends.append(answer.backend)
     return Answer(outlined, joined(backends))
 
@@ -190,7 +188,7 @@ def reconstruct(finder: ObjectFinder, image: SessionImage) -> Answer[PointMap]:
     return Answer(PointMap(backproject(depth, image.intrinsics(focal)).reshape(*depth.shape, 3)), found.backend)
 
 
-# -- Python utilities: parts of a picture ----------------------------------------------------------
+# -- Python utilities: parts of an image ----------------------------------------------------------
 
 
 @operation("Python")
@@ -200,9 +198,9 @@ def region(
     center: Sequence[float] | None = None,
     zoom_factor: float = 1.0,
 ) -> Region:
-    """The region that a bounding box names, or a center and size: the picture's size divided by the zoom factor.
+    """The region that a bounding box names, or a center and size: the image's size divided by the zoom factor.
 
-    A box must lie in the picture; it is rounded outward to whole pixels. A region about a center is shifted inside.
+    A box must lie in the image; it is rounded outward to whole pixels. A region about a center is shifted inside.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
@@ -236,13 +234,13 @@ def region(
 
 @operation("Python")
 def crop(image: SessionImage, region: Region) -> SessionImage:
-    """The region of the picture."""
+    """The region of the image."""
     return image.cropped(region.left, region.top, region.right, region.bottom)
 
 
 @operation("Python")
 def enlarge(image: SessionImage, factor: float) -> SessionImage:
-    """The picture, enlarged by a factor. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
+    """The image, enlarged by a factor. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
     width, height = (round(side * factor) for side in image.size)
     if factor != 1.0 and max(width, height) > MAX_SIDE:
         raise invalid(
@@ -252,18 +250,18 @@ def enlarge(image: SessionImage, factor: float) -> SessionImage:
 
 
 @operation("Python")
-def describe_crop(region: Region, picture: SessionImage) -> CropRow:
-    """What was cut out, and how large the picture of it is."""
+def describe_crop(region: Region, image: SessionImage) -> CropRow:
+    """What was cut out, and how large the image of it is."""
     size = region.right - region.left, region.bottom - region.top
-    return CropRow(region.left, region.top, region.right, region.bottom, *size, *picture.size)
+    return CropRow(region.left, region.top, region.right, region.bottom, *size, *image.size)
 
 
 @operation("Python")
-def patch(image: SessionImage, thing: Outlined) -> SessionImage:
-    """The picture cut to one thing, white outside its mask."""
-    left, top, right, bottom = thing.box
+def patch(image: SessionImage, item: Outlined) -> SessionImage:
+    """The image cut to one object, white outside its mask."""
+    left, top, right, bottom = item.box
     cut = image.cropped(left, top, right, bottom)
-    mask = thing.mask[top:bottom, left:right, None]
+    mask = item.mask[top:bottom, left:right, None]
     return cut.redrawn(np.where(mask, cut.rgb, np.uint8(255)))
 
 
@@ -273,33 +271,33 @@ def patch(image: SessionImage, thing: Outlined) -> SessionImage:
 @operation("Python")
 def box_centroids(objects: Sequence[Detected]) -> list[CentroidRow]:
     """The middle of each box."""
-    return [CentroidRow(thing.label, thing.number, *thing.centre, thing.score) for thing in objects]
+    return [CentroidRow(item.label, item.number, *item.centre, item.score) for item in objects]
 
 
 @operation("Python")
 def mask_centroids(objects: Sequence[Outlined]) -> list[CentroidRow]:
     """The mean of each mask's pixels."""
-    return [CentroidRow(thing.label, thing.number, *_mask_centroid(thing), thing.score) for thing in objects]
+    return [CentroidRow(item.label, item.number, *_mask_centroid(item), item.score) for item in objects]
 
 
 @operation("Python")
 def mask_sizes(objects: Sequence[Outlined]) -> list[SizeRow]:
     """Centroid, width, height and area of each mask."""
     rows = []
-    for thing in objects:
-        left, top, right, bottom = thing.box
-        area = int(np.count_nonzero(thing.mask))
-        share = 100.0 * area / thing.mask.size
-        rows.append(SizeRow(thing.label, thing.number, *_mask_centroid(thing), right - left, bottom - top, area, share))
+    for item in objects:
+        left, top, right, bottom = item.box
+        area = int(np.count_nonzero(item.mask))
+        share = 100.0 * area / item.mask.size
+        rows.append(SizeRow(item.label, item.number, *_mask_centroid(item), right - left, bottom - top, area, share))
     return rows
 
 
 @operation("Python")
 def count(objects: Sequence[Detected], labels: Sequence[str]) -> list[CountRow]:
-    """How many things each label has; labels without any are left to `not_found`."""
+    """How many objects each label has; labels without any are left to `not_found`."""
     rows = []
     for label in labels:
-        places = [thing.centre for thing in objects if thing.label == label]
+        places = [item.centre for item in objects if item.label == label]
         if places:
             rows.append(CountRow(label, len(places), ", ".join(f"({x:.0f}, {y:.0f})" for x, y in places)))
     return rows
@@ -310,7 +308,7 @@ def not_found(
     finder: ObjectFinder, image: SessionImage, objects: Sequence[Detected], labels: Sequence[str]
 ) -> Answer[list[MissingRow]]:
     """The labels that nothing answers, and why: the detector knows that there is none, or cannot know."""
-    known = {thing.label for thing in objects}
+    known = {item.label for item in objects}
     rows = []
     backends = []
     for label in labels:
@@ -334,96 +332,96 @@ def not_found(
 def average_depth(objects: Sequence[Detected], depth: DepthMap) -> list[DepthRow]:
     """Mean depth of the known pixels within each detected region (section 3.1). Raises ToolError NO_DEPTH."""
     rows = []
-    for thing in objects:
-        left, top, right, bottom = thing.box
+    for item in objects:
+        left, top, right, bottom = item.box
         inside = depth.depth[top:bottom, left:right]
-        rows.append(DepthRow(thing.label, thing.number, _mean(inside, f"in the box of {thing.label!r}"), *thing.box))
+        rows.append(DepthRow(item.label, item.number, _mean(inside, f"in the box of {item.label!r}"), *item.box))
     return rows
 
 
 @operation("Python")
 def depth_range(depth: DepthMap) -> DepthRange:
-    """Nearest, farthest and mean depth of the picture. Raises ToolError NO_DEPTH."""
+    """Nearest, farthest and mean depth of the image. Raises ToolError NO_DEPTH."""
     average = _mean(depth.depth, "in this picture")
     return DepthRange(float(np.nanmin(depth.depth)), float(np.nanmax(depth.depth)), average)
 
 
 @operation("Python")
 def nearest(objects: Sequence[Detected], depth: DepthMap) -> list[Detected]:
-    """The one thing with the smallest average depth. Raises ToolError NO_DEPTH."""
+    """The one object with the smallest average depth. Raises ToolError NO_DEPTH."""
     rows = average_depth(objects, depth)
     return [objects[int(np.argmin([row.depth for row in rows]))]]
 
 
 @operation("Python")
 def locate(objects: Sequence[Detected], points: PointMap) -> list[PointRow]:
-    """The 3D point that is seen at each thing, as a median over the pixels around it. Raises ToolError NO_DEPTH."""
+    """The 3D point that is seen at each object, as a median over the pixels around it. Raises ToolError NO_DEPTH."""
     height, width = points.points.shape[:2]
     rows = []
-    for thing in objects:
-        u, v = min(int(thing.point[0] * width), width - 1), min(int(thing.point[1] * height), height - 1)
-        left, top, right, bottom = thing.box
+    for item in objects:
+        u, v = min(int(item.point[0] * width), width - 1), min(int(item.point[1] * height), height - 1)
+        left, top, right, bottom = item.box
         reach = _POINT_WINDOW_PX
         around = points.points[
             max(v - reach, top) : min(v + reach + 1, bottom), max(u - reach, left) : min(u + reach + 1, right)
         ].reshape(-1, 3)
         known = around[np.isfinite(around[:, 2])]
         if not len(known):
-            raise _no_depth(f"at {thing.label!r}")
-        rows.append(PointRow(thing.label, thing.number, *(float(number) for number in np.median(known, axis=0))))
+            raise _no_depth(f"at {item.label!r}")
+        rows.append(PointRow(item.label, item.number, *(float(number) for number in np.median(known, axis=0))))
     return rows
 
 
-# -- Python utilities: pictures --------------------------------------------------------------------
+# -- Python utilities: images --------------------------------------------------------------------
 
 
 @operation("Python")
 def draw_boxes(image: SessionImage, objects: Sequence[Detected] = ()) -> SessionImage:
-    """Labelled boxes over the picture."""
-    return image.redrawn(rendering.labelled_boxes(image.rgb, [(thing.box, _title(thing)) for thing in objects]))
+    """Labelled boxes over the image."""
+    return image.redrawn(rendering.labelled_boxes(image.rgb, [(item.box, _title(item)) for item in objects]))
 
 
 @operation("Python")
 def draw_masks(image: SessionImage, objects: Sequence[Outlined]) -> SessionImage:
-    """Translucent masks over the picture, a colour for each thing."""
-    return image.redrawn(rendering.coloured_masks(image.rgb, [thing.mask for thing in objects]))
+    """Translucent masks over the image, a colour for each object."""
+    return image.redrawn(rendering.coloured_masks(image.rgb, [item.mask for item in objects]))
 
 
 @operation("Python")
 def draw_depth(image: SessionImage, depth: DepthMap) -> SessionImage:
-    """The picture's depth as colours, with a scale on its right."""
+    """The image's depth as colours, with a scale on its right."""
     return image.redrawn(colourize_depth(depth.depth))
 
 
 @operation("Python")
 def montage(image: SessionImage, patches: Sequence[SessionImage]) -> SessionImage:
-    """The picture with patches of it on its right."""
+    """The image with patches of it on its right."""
     return image.redrawn(rendering.montage(image.rgb, [cut.rgb for cut in patches]))
 
 
 @operation("Python")
 def draw_3d(image: SessionImage, points: PointMap, places: Sequence[PointRow], colours: SessionImage) -> SessionImage:
-    """The picture beside the scene from above: x to the right, z away from the camera [m], and the places in it.
+    """The image beside the scene from above: x to the right, z away from the camera [m], and the places in it.
 
     Args:
-        image: Picture on the left.
+        image: Image on the left.
         points: Point of every pixel of `colours`.
         places: Marked from above.
-        colours: The picture that gives the points their colours.
+        colours: The image that gives the points their colours.
     """
     marks = [((row.X, row.Z), _title(row)) for row in places]
     above = rendering.seen_from_above(points.points, colours.rgb, marks, side=image.size[1])
     return image.redrawn(np.concatenate([image.rgb, above], axis=1))
 
 
-def _mask_centroid(thing: Outlined) -> tuple[float, float]:
-    rows, columns = np.nonzero(thing.mask)
+def _mask_centroid(item: Outlined) -> tuple[float, float]:
+    rows, columns = np.nonzero(item.mask)
     return float(columns.mean()), float(rows.mean())
 
 
-def _title(thing: Detected | PointRow) -> str:
-    """What stands at a thing in a picture: short, even where its label is a sentence."""
-    return f"{' '.join(thing.label.split())[:40]} {thing.number}"
+def _title(item: Detected | PointRow) -> str:
+    """What stands at an object in an image: short, even where its label is a sentence."""
+    return f"{' '.join(item.label.split())[:40]} {item.number}"
 
 
 def _mean(depth: np.ndarray, where: str) -> float:

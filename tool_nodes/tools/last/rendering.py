@@ -1,4 +1,4 @@
-"""The pictures of LAST's skills. All functions take and give uint8 RGB (H, W, 3) and return new arrays."""
+"""The images of LAST's skills. All functions take and give uint8 RGB (H, W, 3) and return new arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS = (
     (240, 120, 30),
     (240, 80, 170),
 )
-"""One for each thing, cyclic."""
+"""One for each object, cyclic."""
 
 _STEPS_M = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Widths of the grid's cells to choose from [m]."""
@@ -58,7 +58,7 @@ def coloured_masks(rgb: RGB, masks: Sequence[BoolArray]) -> RGB:
 
 
 def montage(rgb: RGB, patches: Sequence[RGB]) -> RGB:
-    """The picture and, on its right, the patches in columns of a quarter of its width; none is enlarged."""
+    """The image and, on its right, the patches in columns of a quarter of its width; none is enlarged."""
     height, width = rgb.shape[:2]
     side = max(width // 4, 1)
     rows = max(height // side, 1)
@@ -76,7 +76,7 @@ def montage(rgb: RGB, patches: Sequence[RGB]) -> RGB:
 def seen_from_above(
     points: NDArray[np.float32], colours: RGB, marks: Sequence[tuple[tuple[float, float], str]], side: int
 ) -> RGB:
-    """A square picture of a scene from above, the camera at its lower edge, with a metric grid.
+    """A square image of a scene from above, the camera at its lower edge, with a metric grid.
 
     Args:
         points: (H, W, 3) in the camera frame [m], NaN where unknown.

@@ -92,11 +92,11 @@ class Skill:
         """Equation 3: R over the operations.
 
         Args:
-            finder: Looks at the pictures.
+            finder: Looks at the images.
             values: Checked arguments by name.
 
         Returns:
-            The picture, the text, and as value {name of a result: its rows as dictionaries}.
+            The image, the text, and as value {name of a result: its rows as dictionaries}.
 
         Raises:
             ToolError: What an operation raises.

@@ -24,7 +24,7 @@ class SkillTools:
     """EstimateDepth, EstimateSize, SegmentObjects, CountObjects, ZoomCrop and Get3DPoint, and skills of one's own.
 
     Args:
-        finder: Looks at the pictures.
+        finder: Looks at the images.
         folder: More skills, one YAML file each (docs/reference/skills.md).
 
     Raises:

@@ -1,4 +1,4 @@
-r"""Places in PERIA's tools: `\boxed{x1,y1,x2,y2}` and points, in a 1000x1000 space over any picture (appendix C.1).
+r"""Places in PERIA's tools: `\boxed{x1,y1,x2,y2}` and points, in a 1000x1000 space over any image (appendix C.1).
 
 A box is a string with its top left and bottom right corner. JSON reads the `\b` of an unescaped `\boxed` as a
 backspace; both forms are taken, and nothing else is repaired. The paper does not print the form of the places of
@@ -19,7 +19,7 @@ from toolhand.tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, f
 from toolhand.tool_nodes.types import FloatArray
 
 SPACE = 1000.0
-"""Coordinates run from 0 to this, whatever size the picture has."""
+"""Coordinates run from 0 to this, whatever size the image has."""
 
 _BOXED = re.compile(r"\s*(?:\\boxed|\x08oxed)\{(?P<numbers>[^{}]*)\}\s*")
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)\s*")
@@ -29,9 +29,9 @@ MAX_POINTS = 500
 
 
 def boxed(left: float, top: float, right: float, bottom: float, size: tuple[int, int]) -> str:
-    r"""The `\boxed{...}` of whole numbers, with an area, that is nearest to a box [px] of a picture (width, height).
+    r"""The `\boxed{...}` of whole numbers, with an area, that is nearest to a box [px] of an image (width, height).
 
-    What lies outside the picture is cut off: the tools take every box that they give.
+    What lies outside the image is cut off: the tools take every box that they give.
     """
     scale = SPACE / np.array([*size, *size])
     x1, y1, x2, y2 = (round(v) for v in np.clip(np.array([left, top, right, bottom]) * scale, 0.0, SPACE))

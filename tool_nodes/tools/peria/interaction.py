@@ -1,7 +1,7 @@
-r"""PERIA's interaction tools: deterministic operations on pictures (appendix C.1, table 7).
+r"""PERIA's interaction tools: deterministic operations on images (appendix C.1, table 7).
 
-The tools give a picture and one line that says what was done and where. Coordinates are those of `boxes`: 0..1000
-over the width and over the height of any picture.
+The tools give an image and one line that says what was done and where. Coordinates are those of `boxes`: 0..1000
+over the width and over the height of any image.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from toolhand.tool_nodes.types import FloatArray
 SUCCESS = "Tool executed successfully."
 
 MIN_CROP_PX = 8
-"""A part of a picture below this width or height shows nothing [px]."""
+"""A part of an image below this width or height shows nothing [px]."""
 
 _RED, _WHITE, _YELLOW = (230, 30, 30), (255, 255, 255), (255, 220, 0)
 _VEIL = 0.35
@@ -59,7 +59,7 @@ class PeriaInteractionTools:
 
     @tool(
         "image_crop",
-        example=Example({"image_index": 0, "bounding_box": "\\boxed{700, 300, 1000, 500}"}, picture="street"),
+        example=Example({"image_index": 0, "bounding_box": "\\boxed{700, 300, 1000, 500}"}, image="street"),
     )
     def image_crop(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Crop a specified region for fine-grained inspection, such as verifying small text, landmarks, or local
@@ -100,13 +100,13 @@ class PeriaInteractionTools:
         letters, margin = _fitting_letters(text, image_index.size)
         width, height = letters.width + 2 * margin, letters.height + 2 * margin
         left, top = min(x, image_index.size[0] - width), min(y, image_index.size[1] - height)
-        picture = Image.fromarray(image_index.rgb)
-        draw = ImageDraw.Draw(picture)
+        image = Image.fromarray(image_index.rgb)
+        draw = ImageDraw.Draw(image)
         draw.rectangle((left, top, left + width - 1, top + height - 1), fill=_WHITE, outline=_RED)
         draw.bitmap((left + margin, top + margin), letters, fill=_RED)
         where = boxed(left, top, left + width, top + height, image_index.size)
         moved = "" if (left, top) == (x, y) else ", moved to stay inside the picture"
-        return _drawn(image_index, np.asarray(picture), f"Added the label {text!r} at {where}{moved}.")
+        return _drawn(image_index, np.asarray(image), f"Added the label {text!r} at {where}{moved}.")
 
     @tool("draw_line", example=Example({"image_index": 0, "coordinates": [[350, 540], [610, 560]]}))
     def draw_line(self, image_index: ImageIndex, coordinates: LineEnds) -> ToolResult:
@@ -163,7 +163,7 @@ class PeriaInteractionTools:
 
 
 def _region(image: SessionImage, box: FloatArray) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """A view of a region's pixels in a copy of the picture, and that copy."""
+    """A view of a region's pixels in a copy of the image, and that copy."""
     left, top, right, bottom = box_pixels(box, image.size)
     rgb = image.rgb.copy()
     return rgb[top:bottom, left:right], rgb
@@ -174,20 +174,20 @@ def _drawn(image: SessionImage, rgb: NDArray[np.uint8], said: str) -> ToolResult
 
 
 def _stroke_px(size: tuple[int, int]) -> int:
-    """Width of a line that is seen in a picture of size (width, height) without hiding it [px]."""
+    """Width of a line that is seen in an image of size (width, height) without hiding it [px]."""
     return max(2, round(max(size) / 240))
 
 
 def _polyline(image: SessionImage, points: FloatArray) -> NDArray[np.uint8]:
-    """The picture with a red line through points (N, 2) in 0..1000, and a dot on each of them."""
-    picture = Image.fromarray(image.rgb)
-    draw = ImageDraw.Draw(picture)
+    """The image with a red line through points (N, 2) in 0..1000, and a dot on each of them."""
+    shown = Image.fromarray(image.rgb)
+    draw = ImageDraw.Draw(shown)
     pixels = point_pixels(points, image.size)
     width = _stroke_px(image.size)
     draw.line(pixels, fill=_RED, width=width, joint="curve")
     for x, y in pixels:
         draw.ellipse((x - width, y - width, x + width, y + width), fill=_RED)
-    return np.asarray(picture)
+    return np.asarray(shown)
 
 
 def _shown(points: FloatArray) -> str:
@@ -197,7 +197,7 @@ def _shown(points: FloatArray) -> str:
 
 
 def _fitting_letters(text: str, size: tuple[int, int]) -> tuple[Image.Image, int]:
-    """The letters of a label as a mask, and the margin around them [px], so that it fits into a picture of a size [px].
+    """The letters of a label as a mask, and the margin around them [px], so that it fits into an image of a size [px].
 
     Letters shrink first; where even the smallest are too wide, lines are broken.
 

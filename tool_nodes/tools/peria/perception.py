@@ -2,7 +2,7 @@ r"""PERIA's perception tools for objects: detection, segmentation, counting and 
 
 Each answers with text alone, in the form of the paper's figure 12: `Tool executed successfully.`, then `Result: ` and
 one JSON object that names its task. Boxes are `\boxed{x1,y1,x2,y2}` in 0..1000; centroids are [x, y] in the same space,
-and areas are in its units, so that the whole picture has 1,000,000. The thresholds are those of the paper: detections
+and areas are in its units, so that the whole image has 1,000,000. The thresholds are those of the paper: detections
 from a box score of 0.25, non-maximum suppression at an IoU of 0.8, segments from a score of 0.25, at most 20 of them.
 
 What stands behind the tools are the backends of the ports Detector and Segmenter instead of Grounding DINO and SAM 3.1.
@@ -35,7 +35,7 @@ from toolhand.tool_nodes.types import Detection, FloatArray
 BOX_THRESHOLD = 0.25
 """Least score of a box [-]: the threshold for boxes and text of PERIA's detection agent (appendix C.1)."""
 NMS_THRESHOLD = 0.8
-"""Boxes of a larger intersection over union are one thing [-]; PERIA, likewise."""
+"""Boxes of a larger intersection over union are one object [-]; PERIA, likewise."""
 SCORE_THRESHOLD = 0.25
 """Least score of a mask [-]; PERIA's segmentation agent."""
 MAX_PROPOSALS = 20
@@ -44,9 +44,9 @@ MAX_PROPOSALS = 20
 _MAX_NAMES = 10
 """Most names in a question: each is a detection."""
 _INSIDE = 0.5
-"""Share of a thing that must lie in a box for the box to hold it [-], unless _FILLS is reached."""
+"""Share of an object that must lie in a box for the box to hold it [-], unless _FILLS is reached."""
 _FILLS = 0.25
-"""Share of a box that a thing fills for the box to hold it [-], whatever part of the thing that is."""
+"""Share of a box that an object fills for the box to hold it [-], whatever part of the object that is."""
 _EXEMPLAR_IOU = 0.2
 """The exemplar's own box overlaps the given one by at least this IoU."""
 
@@ -63,7 +63,7 @@ class PeriaPerceptionTools:
     """Object detection and segmentation.
 
     Args:
-        finder: Finds things in the pictures of a conversation.
+        finder: Finds objects in the images of a conversation.
     """
 
     suite = "peria"
@@ -222,7 +222,7 @@ class PeriaPerceptionTools:
     def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], float, str, dict[str, str]]:
         """What a text names; how sure it is that there is none; the backend that says so; a note where there is none.
 
-        It is as sure as the least sure thing in view, which would have to be it, or as the best match is unsure.
+        It is as sure as the least sure object in view, which would have to be it, or as the best match is unsure.
 
         Raises:
             ToolError: NOT_RECOGNISED where it cannot be said whether there is any.

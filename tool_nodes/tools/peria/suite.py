@@ -1,4 +1,4 @@
-"""PERIA's suite: reading text, perception, and drawing in pictures."""
+"""PERIA's suite: reading text, perception, and drawing in images."""
 
 from __future__ import annotations
 

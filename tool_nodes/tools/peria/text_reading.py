@@ -41,14 +41,14 @@ _LIKE_SCALE = 0.75
 
 
 class TextTools:
-    """Reading text. What is too small for the reader in the whole picture can be read in a crop of it (figure 12)."""
+    """Reading text. What is too small for the reader in the whole image can be read in a crop of it (figure 12)."""
 
     suite = "peria"
 
     def __init__(self, reader: TextReader) -> None:
         self._reader = reader
 
-    @tool("text_ocr", example=Example({"image_index": 0}, picture="street"))
+    @tool("text_ocr", example=Example({"image_index": 0}, image="street"))
     def text_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Extract the visible text of an image, such as document text, signs, labels and natural scene text.
 
@@ -58,7 +58,7 @@ class TextTools:
         found = self._reader.read(image_index)
         return _result("ocr", {"text": _lines(found.value)}, found.value, found.backend)
 
-    @tool("text_spotting", example=Example({"image_index": 0}, picture="street"))
+    @tool("text_spotting", example=Example({"image_index": 0}, image="street"))
     def text_spotting(self, image_index: ImageIndex) -> ToolResult:
         """Detect and recognize text with localization: each text with its bounding box, for station names, road
         labels or map annotations.
@@ -73,7 +73,7 @@ class TextTools:
         ]
         return _result("spotting", {"items": items}, found.value, found.backend)
 
-    @tool("map_text_ocr", example=Example({"image_index": 0}, picture="city_map"))
+    @tool("map_text_ocr", example=Example({"image_index": 0}, image="city_map"))
     def map_text_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Extract map-related text: place names, road names, station names and landmarks, without pure numbers, scale
         markers and isolated symbols.
@@ -85,7 +85,7 @@ class TextTools:
         kept = [span for span in found.value if not span.text or not is_map_noise(span.text)]
         return _result("ocr", {"text": _lines(kept)}, kept, found.backend)
 
-    @tool("formula_ocr", example=Example({"image_index": 0}, picture="formula"))
+    @tool("formula_ocr", example=Example({"image_index": 0}, image="formula"))
     def formula_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Recognize mathematical expressions and equations in an image as LaTeX.
 
@@ -102,7 +102,7 @@ class TextTools:
         unsure = [span for span in found.value if span.text not in prose]
         return _result("formula", more, unsure, found.backend)
 
-    @tool("table_ocr", example=Example({"image_index": 0}, picture="ruled_table"))
+    @tool("table_ocr", example=Example({"image_index": 0}, image="ruled_table"))
     def table_ocr(self, image_index: ImageIndex) -> ToolResult:
         """Recognize the structure of a table in an image: its rows and columns with the text of each cell.
 

@@ -73,7 +73,7 @@ class ParkTools:
 
 
 class HandTools(ParkTools):
-    """Opens, closes, lifts, points, hands over and stands things up; see `ParkTools`."""
+    """Opens, closes, lifts, points, hands over and stands objects up; see `ParkTools`."""
 
     printed = True
 
@@ -144,7 +144,7 @@ class HandTools(ParkTools):
 
 
 def _place(point: FloatArray, image: SessionImage) -> FloatArray:
-    """A point (3,) of the base frame [m] that a picture shows at a normalized point (2,). Raises ToolError."""
+    """A point (3,) of the base frame [m] that an image shows at a normalized point (2,). Raises ToolError."""
     return ray_to_base(image.require_frame(), image.to_frame(point)[0])
 
 

@@ -26,21 +26,21 @@ _TRIM = (0.5, 99.5)
 _ON_PLANE_M = 0.005
 """Points nearer than this to a plane lie on it [m]."""
 _ABOVE_PLANE_M = 0.006
-"""A point this far over the support belongs to the thing [m]."""
+"""A point this far over the support belongs to the object [m]."""
 
 _STANDS_M = 0.04
-"""A thing whose lowest seen point is higher than this over the plane stands on something else [m]."""
+"""An object whose lowest seen point is higher than this over the plane stands on something else [m]."""
 
 _MIN_SUPPORT = 0.3
 """Share of the surroundings that a plane must hold to be the support."""
 
 
 _STEEP = 3.0
-"""A surface of the thing goes back by up to this from one pixel to the next, times a pixel's side at its depth: it is
+"""A surface of the object goes back by up to this from one pixel to the next, times a pixel's side at its depth: it is
 seen at 70 degrees from head on. What falls back by more at the outline is mixed with the background [-]."""
 
 _REACH_PX = 0.1
-"""How far an edge lies beyond the outermost of the pixels whose middle is on the thing, as many pixels along a slanted
+"""How far an edge lies beyond the outermost of the pixels whose middle is on the object, as many pixels along a slanted
 edge tell, and what `_TRIM` takes off [px]; measured on ray-cast boxes at 160x120, where the least error is."""
 
 _SEEN_END_ON = 0.3
@@ -48,16 +48,16 @@ _SEEN_END_ON = 0.3
 
 
 def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tuple[FloatArray, float] | None:
-    """The plane that a thing stands on, from the cloud around it; the frame's own "down" need not be known.
+    """The plane that an object stands on, from the cloud around it; the frame's own "down" need not be known.
 
     Args:
-        around: (M, 3) points near the thing that are not part of it [m].
-        points: (N, 3) points of the thing [m].
+        around: (M, 3) points near the object that are not part of it [m].
+        points: (N, 3) points of the object [m].
         seed: Seeds the sampling of planes.
 
     Returns:
-        Unit normal (3,) towards the thing and offset, normal @ x = offset on the plane; None where no plane holds
-        enough of the surroundings or the thing is not on one side of it.
+        Unit normal (3,) towards the object and offset, normal @ x = offset on the plane; None where no plane holds
+        enough of the surroundings or the object is not on one side of it.
     """
     if len(around) < 50:
         return None
@@ -124,16 +124,16 @@ def _axes(points: FloatArray, up: FloatArray) -> tuple[FloatArray, float]:
 def oriented_box(
     points: FloatArray, around: FloatArray | None = None, pixel: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """The box of a thing that is seen from one side.
+    """The box of an object that is seen from one side.
 
-    A thing that stands on a plane is given a box that stands on it too, down to the plane, with the smallest footprint.
-    Where there is no such plane, it is the smallest box along one of the principal axes of what is seen.
+    An object that stands on a plane is given a box that stands on it too, down to the plane, with the smallest
+    footprint. Where there is no such plane, it is the smallest box along one of the principal axes of what is seen.
 
     Args:
-        points: (N, 3) points of the thing [m], N >= 4.
+        points: (N, 3) points of the object [m], N >= 4.
         around: (M, 3) points near it that are not part of it [m].
-        pixel: Side of a pixel at a distance of one [-], 1 / focal length in px: the thing goes on for a part of a pixel
-            beyond the outermost points. 0 for points that are no pixels.
+        pixel: Side of a pixel at a distance of one [-], 1 / focal length in px: the object goes on for a part of a
+            pixel beyond the outermost points. 0 for points that are no pixels.
 
     Returns:
         Corners (8, 3) [m], bottom four first, and extent (3,) [m]: longer side, shorter side, height.
@@ -159,7 +159,7 @@ def oriented_box(
 
 
 def _outline_reach(points: FloatArray, axes: FloatArray, pixel: float) -> FloatArray:
-    """(K,) how far a thing goes on beyond its outermost points (N, 3) along each axis, rows of (K, 3) [m]."""
+    """(K,) how far an object goes on beyond its outermost points (N, 3) along each axis, rows of (K, 3) [m]."""
     middle = points.mean(axis=0)
     across = axes - np.outer(axes @ middle, middle) / (middle @ middle)
     reach: FloatArray = _REACH_PX * pixel * middle[2] / np.maximum(np.linalg.norm(across, axis=1), _SEEN_END_ON)
@@ -188,7 +188,7 @@ def _solid(mask: BoolArray, cloud: NDArray[np.floating], focal_length_px: float)
 
 
 def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) -> FloatArray:
-    """Points (M, 3) of the cloud outside the mask, as near to the thing as it is large, plus a hand's breadth."""
+    """Points (M, 3) of the cloud outside the mask, as near to the object as it is large, plus a hand's breadth."""
     centre = np.median(points, axis=0)
     radius = float(np.percentile(np.linalg.norm(points - centre, axis=1), 95)) + 0.08
     own = window_of(mask, margin=3)
@@ -201,7 +201,7 @@ def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) ->
 
 
 class StandingBoxes:
-    """The port BoxFitter with `oriented_box`: a thing stands on what is around it."""
+    """The port BoxFitter with `oriented_box`: an object stands on what is around it."""
 
     backend = "standing"
 

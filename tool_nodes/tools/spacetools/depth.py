@@ -25,7 +25,7 @@ def depth_range(depth: NDArray[np.float32]) -> str:
 
 
 def cloud_of(depth: NDArray[np.float32], focal_px: float, image: SessionImage) -> NDArray[np.float32]:
-    """The points (H*W, 3) [m] of a picture's depth map (H, W) [m], in the frame of the camera that took it."""
+    """The points (H*W, 3) [m] of an image's depth map (H, W) [m], in the frame of the camera that took it."""
     return backproject(depth, image.intrinsics(focal_px))
 
 

@@ -25,13 +25,13 @@ MAX_CHECKED = 24
 
 _TOLD_BY = 5000
 """Points by which a cloud is known again, beside all those of the object [-]; a round figure. The noise of a camera is
-in every point, so that no two of its pictures share so many."""
+in every point, so that no two of its images share so many."""
 _LEAST_IN_CONTACT = 0.05
 """A grasp that is reached less than well must be likelier to succeed than this [-]: nothing is pushed aside for others.
-Of three that were tried in piles, at 0.002 to 0.02, one was stopped by what stood there and one took another thing."""
+Of three that were tried in piles, at 0.002 to 0.02, one was stopped by what stood there and one took another object."""
 _LIKE_ANOTHER = 0.5
 """Share that a grasp is worth which is like one that could not be reached [-]: of such 20 in 100 can be, of others
-37, among 2,700 and 12,500 pairs of grasps of packed things."""
+37, among 2,700 and 12,500 pairs of grasps of packed objects."""
 _LIKE_M = 0.01
 """Grasps whose pads are nearer than this are alike [m] ..."""
 _LIKE_RAD = np.radians(16.0)
@@ -59,7 +59,7 @@ class MaskedCloud:
         cloud: (H*W, 3) points in the camera frame [m].
         mask: (H, W), true on the object.
         focal_length_px: focal length of the drawing [px].
-        rgb: picture (H, W, 3) to draw on.
+        rgb: image (H, W, 3) to draw on.
         frame: camera frame that cloud and mask belong to.
     """
 

@@ -1,6 +1,6 @@
 """Mock robot: replays recorded frames, and every motion reports success. `mock_robot.*` of the SpaceTools appendix B.5.
 
-Pictures, depth and clouds come from recorded data; a grasp or a placement with valid arguments always succeeds, moves
+Images, depth and clouds come from recorded data; a grasp or a placement with valid arguments always succeeds, moves
 nothing, and says so. It serves to exercise an agent and its tools, and is no evidence that a grasp would work.
 """
 
@@ -26,7 +26,7 @@ EXECUTION_TIME_S = 0.0
 
 
 class MockCamera(CameraTools):
-    """Recorded pictures, depth and clouds.
+    """Recorded images, depth and clouds.
 
     B.5 passes the recording as an argument `mock_data`; here it belongs to the station, so that the tools have the
     signatures of the real robot's and an agent can distinguish the two only by what they answer.
@@ -62,7 +62,7 @@ class MockCamera(CameraTools):
 
 
 class MockRobot(MockCamera):
-    """Recorded pictures, and motions that always succeed.
+    """Recorded images, and motions that always succeed.
 
     A motion leaves what it was asked for as facts, for judges: `grasp_pose` (4, 4) and `place_point_3d` [m] in the
     camera frame, `place_point_2d` normalized.

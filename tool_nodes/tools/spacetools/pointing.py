@@ -1,6 +1,6 @@
 """Pointing tools: `roborefer.*` and `vlm.*` (point1 and point2 of the SpaceTools appendix B.5).
 
-A phrase that names a mark drawn into the picture, such as "red circle under label A", is looked up in the picture's own
+A phrase that names a mark drawn into the image, such as "red circle under label A", is looked up in the image's own
 pixels first; everything else, and what is not found there, goes to the Pointer port.
 """
 
@@ -42,7 +42,7 @@ class PointingTools:
         self._pointer = pointer
         self._marks = marks or MarkFinder()
         self._given: WeakKeyDictionary[SessionImage, dict[tuple[Point, ...], str]] = WeakKeyDictionary()
-        """Which phrase gave which points, by the conversation's own picture, with which it is forgotten."""
+        """Which phrase gave which points, by the conversation's own image, with which it is forgotten."""
 
     def _detect(self, obj_name: str, image: SessionImage, only_one: bool) -> ToolResult:
         return self.report(obj_name, image, self.find(obj_name, image), only_one)
@@ -51,22 +51,22 @@ class PointingTools:
         """The tool's result for some points, best first, normalized; `only_one` keeps the first."""
         points = [(round(x, 3), round(y, 3)) for x, y in (found.value[:1] if only_one else found.value)]
         suffix = "detection" if only_one else "detections"
-        picture = draw_points(image.rgb, points)
+        shown = draw_points(image.rgb, points)
         alike = self._alike(obj_name, image, points) if found.backend in WRITES_POINTS else ""
         note = f". Note: {alike!r} gave the very same; if those are different things, one of the two is wrong"
         return ToolResult(
             value=str(points[0]) if only_one else str(points),
             text=f"Detected {len(points)} instance(s) of '{obj_name}': [{_show(points)}]" + (note if alike else ""),
-            image=picture,
+            image=shown,
             variables={f"{variable_name(obj_name)}_{suffix}": points[0] if only_one else points},
-            source=image.redrawn(picture),
+            source=image.redrawn(shown),
             backend=found.backend,
             named=obj_name,
             facts={"points": points} | ({"same_as": alike} if alike else {}),
         )
 
     def _alike(self, phrase: str, image: SessionImage, points: Sequence[Point]) -> str:
-        """An earlier, other phrase that gave the same points in this picture; empty where none did.
+        """An earlier, other phrase that gave the same points in this image; empty where none did.
 
         A model that writes points may write the same ones whatever it is asked: RoboRefer was seen to.
         """
@@ -75,7 +75,7 @@ class PointingTools:
         return "" if first == words else first
 
     def find(self, text: str, image: SessionImage) -> Answer[list[Point]]:
-        """Points on what a text means, of the marks in a picture or else by the Pointer port. Raises as the port."""
+        """Points on what a text means, of the marks in an image or else by the Pointer port. Raises as the port."""
         phrase = parse_mark_phrase(text)
         marks = self._marks.find(image.rgb, phrase) if phrase else []
         if phrase is None or not marks:
@@ -85,7 +85,7 @@ class PointingTools:
         return self._in_boxes(phrase.name, marks, image)
 
     def _in_boxes(self, name: str, marks: Sequence[Mark], image: SessionImage) -> Answer[list[Point]]:
-        """The things of that name in a marked box, or the main thing of one, or its middle where nothing is seen."""
+        """The objects of that name in a marked box, or the main object of one, or its middle where nothing is seen."""
         for text in [name, "everything"] if name else ["everything"]:
             try:
                 answer = points_by(self._pointer, image, text)
@@ -127,7 +127,7 @@ class RoboReferTools(PointingTools):
 
     Args:
         pointer: Finds by words.
-        marks: Finds marks that are drawn into a picture.
+        marks: Finds marks that are drawn into an image.
     """
 
     @tool(
@@ -168,7 +168,7 @@ class VlmTools(PointingTools):
 
     Args:
         pointer: Finds by words.
-        marks: Finds marks that are drawn into a picture.
+        marks: Finds marks that are drawn into an image.
     """
 
     @tool(

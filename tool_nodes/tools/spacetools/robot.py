@@ -1,4 +1,4 @@
-"""Robot tools: `robot.*`. Poses and points are in the scene camera's frame, as its pictures show it."""
+"""Robot tools: `robot.*`. Poses and points are in the scene camera's frame, as its images show it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""
 
 _SHOWN_M = 0.02
-"""What a picture shows at the point of a place is that place if it is no farther from it [m]: what hides a place is
+"""What an image shows at the point of a place is that place if it is no farther from it [m]: what hides a place is
 farther before it, and the noise of depth is less."""
 
 UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
@@ -45,7 +45,7 @@ UNSEEN = "Not verified: the new picture does not show the object in the containe
 
 
 class CameraTools:
-    """Pictures and depth from the robot's own camera.
+    """Images and depth from the robot's own camera.
 
     Args:
         camera: The scene camera.
@@ -68,7 +68,7 @@ class CameraTools:
         return session.seen if session.seen is not None else self._look(session)
 
     def look_closer(self, point_base: FloatArray, session: Session) -> Frame:
-        """A picture of a place (3,), base frame [m], by the camera at the wrist, which moves there and back.
+        """An image of a place (3,), base frame [m], by the camera at the wrist, which moves there and back.
 
         Raises:
             ToolError: UNAVAILABLE where there is none that could; as `ports.GraspAndPlace.look`.
@@ -84,7 +84,7 @@ class CameraTools:
         raise unavailable("These tools move no hand.", "Use those of an operator.")
 
     def seen_after(self, error: ToolError, session: Session) -> ToolResult:
-        """What a failed motion answers: a picture of now, too, where it has moved something. Raises the error."""
+        """What a failed motion answers: an image of now, too, where it has moved something. Raises the error."""
         raise error
 
     def _hand(self) -> str:
@@ -120,18 +120,18 @@ class CameraTools:
         frame = self._look(session)
         w, h = frame.size
         focal = float(frame.K[0, 0])
-        picture = colourize_depth(frame.depth, bar=False)
+        image = colourize_depth(frame.depth, bar=False)
         return ToolResult(
             value={
                 "depth_map": frame.depth,
-                "depth_map_visualization": picture,
+                "depth_map_visualization": image,
                 "focal_length_px": focal,
                 "width": w,
                 "height": h,
             },
             text=f"Captured {w}x{h} depth map. Focal length: {focal:.1f}px. Depth range: {depth_range(frame.depth)}. "
             f"Use $depth_map (numpy array, {h}x{w}) and $focal_length_px (float) to reference the results.",
-            image=picture,
+            image=image,
             view=view_of(frame),
             variables={"depth_map": frame.depth, "focal_length_px": focal},
         )
@@ -170,18 +170,18 @@ class CameraTools:
 class RobotTools(CameraTools):
     """Perception and manipulation on the robot itself.
 
-    A grasp leaves the fact `grasped`: `opening_m`, the jaws that hold the thing; `check_s`, time of the robot that it
-    took to be sure; `seen`, true where a picture was looked at too, because it is known what the grasp was for;
+    A grasp leaves the fact `grasped`: `opening_m`, the jaws that hold the object; `check_s`, time of the robot that it
+    took to be sure; `seen`, true where an image was looked at too, because it is known what the grasp was for;
     `stood_m`, the middle of its base where it stood before, [x, y, z] in the base frame [m]: put there, it is back; and
-    `stood`, that place as a normalized point of the picture after the grasp. Each is None where it is not known: the
-    place may be hidden in the picture. Grasps and placements have `pushed`: normalized points at which the picture
-    afterwards shows other things to stand than before.
+    `stood`, that place as a normalized point of the image after the grasp. Each is None where it is not known: the
+    place may be hidden in the image. Grasps and placements have `pushed`: normalized points at which the image
+    afterwards shows other objects to stand than before.
 
-    A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
+    A placement leaves the fact `placed`: `wanted_m`, where the object should stand, and `found_m`, where the image
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
-    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; `shown`,
+    the same as normalized points `wanted` and `found` of that image, on the height where it should stand; `shown`,
     the point that shows its middle, half way up (None as `found`); `off_mm`, their horizontal distance; and
-    `verified`, false where the picture does not show the thing in the container that it was let go in. Not to
+    `verified`, false where the image does not show the object in the container that it was let go in. Not to
     see it anywhere else is an error.
 
     Args:
@@ -228,7 +228,7 @@ class RobotTools(CameraTools):
     def _hand(self) -> str:
         try:
             called = self._manipulator.holds()
-        except ToolError:  # a picture is worth having without the motion node
+        except ToolError:  # an image is worth having without the motion node
             return ""
         if called is None:
             return ""
@@ -373,18 +373,18 @@ def _slowly(session: Session) -> str:
 
 
 def _also_moved(points: Sequence[tuple[float, float]]) -> str:
-    """What a result says of other things that were moved; "" where none were."""
+    """What a result says of other objects that were moved; "" where none were."""
     listed = " and ".join(f"({u:.2f}, {v:.2f})" for u, v in points)
     return f"Something else was moved, too: see {listed}. " if points else ""
 
 
 def _in_frame(T: FloatArray, known: GraspOf | None, frame: Frame) -> tuple[FloatArray, GraspOf | None]:
-    """A grasp (4, 4) and what is known of it, in a picture of the scene camera; None where that is not known any more.
+    """A grasp (4, 4) and what is known of it, in an image of the scene camera; None where that is not known any more.
 
     Args:
         T: Pose of the gripper, in the frame of the camera that the grasp was computed for.
         known: Grasp that was given with this pose; None where none was, and the pose is of the scene camera.
-        frame: Newest picture of the scene camera.
+        frame: Newest image of the scene camera.
     """
     if known is None or known.frame is frame:
         return T, known
@@ -416,7 +416,7 @@ def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
     try:
         into = is_cavity(height_map(before), wanted)
         found = (seen_inside if into else standing_at)(before, after, wanted)
-    except ToolError:  # a camera without depth, or a thing that has rolled away since the manipulator looked
+    except ToolError:  # a camera without depth, or an object that has rolled away since the manipulator looked
         found = None
 
     def spot(xy: FloatArray, above_m: float = 0.0) -> list[float]:

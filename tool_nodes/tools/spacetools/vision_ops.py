@@ -17,7 +17,7 @@ MIN_CROP_PX = 2
 
 
 class VisionOps:
-    """Reading single values out of arrays, and cutting pictures."""
+    """Reading single values out of arrays, and cutting images."""
 
     suite = "spacetools"
 
@@ -129,5 +129,5 @@ def _require_size(tool_name: str, what: str, width: int, height: int) -> None:
 
 
 def _on_white(image: SessionImage, mask: np.ndarray) -> SessionImage:
-    """The picture with white where the mask (H, W) is false."""
+    """The image with white where the mask (H, W) is false."""
     return image.redrawn(np.where(mask[..., None], image.rgb, np.array(WHITE, np.uint8)))

@@ -22,7 +22,7 @@ from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 _NEXT_TO_M = 0.015
-"""What is no further from a place than what is nearest to it, and this, is shown as the place [m]: half a thing."""
+"""What is no further from a place than what is nearest to it, and this, is shown as the place [m]: half an object."""
 
 
 class WristTools:
@@ -87,14 +87,14 @@ class WristTools:
 
 
 def _shown(cloud: NDArray[np.float32], place: FloatArray, frame: Frame) -> list[float]:
-    """Normalized [x, y] of the middle of what a picture shows next to a place (3,), base frame [m].
+    """Normalized [x, y] of the middle of what an image shows next to a place (3,), base frame [m].
 
     Not where the place itself would be seen: from another side something may stand before it, or it is an edge.
 
     Args:
-        cloud: (H*W, 3) points of the picture, camera frame [m].
+        cloud: (H*W, 3) points of the image, camera frame [m].
         place: The place.
-        frame: The picture.
+        frame: The image.
 
     Raises:
         ToolError: NO_DEPTH where no depth is known.

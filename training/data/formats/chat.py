@@ -1,11 +1,11 @@
-"""Chat data: JSONL with pictures as files, or Parquet with the pictures inside, as TRL and `datasets` take them.
+"""Chat data: JSONL with images as files, or Parquet with the images inside, as TRL and `datasets` take them.
 
 A row, the same in both:
 
     {"id", "messages": [{"role", "content": [{"type": "text", "text"} | {"type": "image"}, ...],
                          "tool_calls": [{"id", "type": "function", "function": {"name", "arguments"}}, ...],
                          "tool_call_id", "name", "sampled"}, ...],
-     "tools": [schema, ...], "images": [picture, ...], "total", "success", "about": {...}}
+     "tools": [schema, ...], "images": [image, ...], "total", "success", "about": {...}}
 
 The k-th part of type "image" is the k-th of `images`: a path relative to the folder in JSONL, {"bytes", "path"} in
 Parquet. `sampled` is true where an assistant's turn is to be learned. Parquet has every key in every message, empty
@@ -22,7 +22,7 @@ from toolhand.agent_node.policies.chat import NativeCall
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.results import ToolError, invalid
-from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
+from toolhand.tool_nodes.toolbox.image_files import MAX_FILE_BYTES
 from toolhand.training.data.arrow import (
     IMAGE,
     JSON,
@@ -34,9 +34,9 @@ from toolhand.training.data.arrow import (
     table_of,
     value,
 )
-from toolhand.training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, PicturePart
+from toolhand.training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, ImagePart
 from toolhand.training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, read_shards
-from toolhand.training.data.formats.writing import JsonLines, PictureCopies, RowFormat, checked_png, json_text
+from toolhand.training.data.formats.writing import ImageCopies, JsonLines, RowFormat, checked_png, json_text
 
 OnSkip = Callable[[str], None] | None
 """Called with why a row or a rollout was left out; None where the first such is an error."""
@@ -47,9 +47,9 @@ class ChatJsonl(JsonLines):
 
     name = "chat-jsonl"
 
-    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+    def document(self, example: ChatExample, images: ImageCopies) -> dict[str, Any]:
         """See `JsonLines`."""
-        return _document(example) | {"images": [pictures.file(name) for name in example.pictures]}
+        return _document(example) | {"images": [images.file(name) for name in example.images]}
 
 
 class ChatParquet(RowFormat):
@@ -60,13 +60,13 @@ class ChatParquet(RowFormat):
     def __init__(self) -> None:
         self._schema = _schema()
 
-    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[dict[str, Any], int]:
+    def row(self, example: ChatExample, images: ImageCopies) -> tuple[dict[str, Any], int]:
         """See `RowFormat`."""
         document = _document(example)
         row = document | {
             "messages": [_column(message) for message in document["messages"]],
             "tools": [json_text(tool) for tool in document["tools"]],
-            "images": [{"bytes": pictures.png(name), "path": f"{name}.png"} for name in example.pictures],
+            "images": [{"bytes": images.png(name), "path": f"{name}.png"} for name in example.images],
             "about": json_text(document["about"]),
         }
         return row, sum(len(image["bytes"]) for image in row["images"]) + len(str(row["messages"]))
@@ -150,7 +150,7 @@ class ChatRow(NamedTuple):
 
     Attributes:
         example: The conversation.
-        images: PNG files of `example.pictures`, in order.
+        images: PNG files of `example.images`, in order.
     """
 
     example: ChatExample
@@ -257,7 +257,7 @@ def _part(part: Mapping[str, Any], images: Iterator[str]) -> ChatPart:
         name = next(images, None)
         if name is None:
             raise ValueError("it has fewer images than parts of type image")
-        return PicturePart(name)
+        return ImagePart(name)
     if kind != "text" or not isinstance(part["text"], str):
         raise ValueError(f"a part of a message is text or image, not {str(kind)[:20]!r}")
     return part["text"]

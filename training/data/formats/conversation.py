@@ -6,7 +6,7 @@
 | "calls" | that of the protocol `native`, beside the tools' schemas | words, and calls | a tool message each |
 
 Both are what a policy is given when it is served (`toolhand.agent_node.policies.chat`), so that what is trained on is
-what is met later. Pictures are named by their hash.
+what is met later. Images are named by their hash.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from toolhand.agent_node.policies.chat import (
     NativeCall,
     NativeTurn,
     ToolNames,
+    image_words,
     native_turns,
-    picture_words,
     text_turns,
 )
 from toolhand.agent_node.policy import Message
@@ -40,14 +40,14 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class PicturePart:
-    """A picture between words, by its hash in a `PictureStore`."""
+class ImagePart:
+    """An image between words, by its hash in a `ImageStore`."""
 
-    picture: str
+    image: str
 
 
-ChatPart = str | PicturePart
-"""Words, or a picture."""
+ChatPart = str | ImagePart
+"""Words, or an image."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ChatEntry:
 
     Attributes:
         role: "system", "user", "assistant" or "tool".
-        parts: Words and pictures in order.
+        parts: Words and images in order.
         calls: Calls of an assistant, in the layout "calls".
         call_id, name: Call that a tool's message answers, and name of the tool.
         sampled: An assistant's turn that the policy wrote so: what is to be learned. False where it was cut, and in the
@@ -72,13 +72,13 @@ class ChatEntry:
 
     @property
     def words(self) -> str:
-        """The words without the pictures."""
+        """The words without the images."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
     @property
-    def pictures(self) -> tuple[str, ...]:
-        """Hashes of the pictures, in order."""
-        return tuple(part.picture for part in self.parts if isinstance(part, PicturePart))
+    def images(self) -> tuple[str, ...]:
+        """Hashes of the images, in order."""
+        return tuple(part.image for part in self.parts if isinstance(part, ImagePart))
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,19 @@ class ChatExample:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def pictures(self) -> tuple[str, ...]:
-        """Hashes of all pictures, in the order of their parts; one that is shown twice is named twice."""
-        return tuple(itertools.chain.from_iterable(entry.pictures for entry in self.entries))
+    def images(self) -> tuple[str, ...]:
+        """Hashes of all images, in the order of their parts; one that is shown twice is named twice."""
+        return tuple(itertools.chain.from_iterable(entry.images for entry in self.entries))
 
 
 def example_of(record: RolloutRecord, layout: Layout = "calls") -> ChatExample:
     """A rollout as a conversation.
 
-    All its pictures are shown, also those that the policy was no longer given in later turns: `TurnRecord.prompt` says
-    which, and matters from ten pictures on.
+    All its images are shown, also those that the policy was no longer given in later turns: `TurnRecord.prompt` says
+    which, and matters from ten images on.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown layout or protocol, or a picture that is no hash.
+        ToolError: INVALID_ARGUMENT for an unknown layout or protocol, or an image that is no hash.
     """
     if layout not in get_args(Layout):
         raise invalid(f"There is no layout {layout!r}: it must be calls or text.")
@@ -146,17 +146,17 @@ _Hashes = dict[int, str]
 
 
 def _stand_ins(record: RolloutRecord) -> tuple[list[Message], _Hashes]:
-    """The messages with an array of one pixel in the place of each picture, and the hash that each stands for."""
+    """The messages with an array of one pixel in the place of each image, and the hash that each stands for."""
     messages, hashes = [], dict[int, str]()
     for message in record.messages:
-        picture = None
-        if message.picture is not None:
-            if not _HASH.fullmatch(message.picture):
-                raise invalid(f"A picture is named by its hash, not {message.picture[:20]!r}.")
-            picture = np.zeros((1, 1, 3), np.uint8)
-            hashes[id(picture)] = message.picture
+        image = None
+        if message.image is not None:
+            if not _HASH.fullmatch(message.image):
+                raise invalid(f"A picture is named by its hash, not {message.image[:20]!r}.")
+            image = np.zeros((1, 1, 3), np.uint8)
+            hashes[id(image)] = message.image
         text, words = (encode(part).decode() for part in (message.text, message.words))  # no half surrogate pairs
-        messages.append(Message(_role(message), text, words, message.image_index, picture))
+        messages.append(Message(_role(message), text, words, message.image_index, image))
     return messages, hashes
 
 
@@ -168,7 +168,7 @@ def _role(message: MessageRecord) -> Literal["system", "user", "assistant", "too
 
 
 def _parts(parts: tuple[ContentPart, ...], hashes: _Hashes) -> tuple[ChatPart, ...]:
-    return tuple(part if isinstance(part, str) else PicturePart(hashes[id(part)]) for part in parts)
+    return tuple(part if isinstance(part, str) else ImagePart(hashes[id(part)]) for part in parts)
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ def _as_calls(record: RolloutRecord, messages: list[Message], hashes: _Hashes, n
 def _results(turn: NativeTurn, hashes: _Hashes) -> Iterator[ChatEntry]:
     called = {call.id: call.name for call in turn.calls}
     for result in turn.results:
-        shown = () if result.picture is None else (PicturePart(hashes[id(result.picture)]),)
-        yield ChatEntry("tool", (picture_words(result), *shown), call_id=result.id, name=called[result.id])
+        shown = () if result.image is None else (ImagePart(hashes[id(result.image)]),)
+        yield ChatEntry("tool", (image_words(result), *shown), call_id=result.id, name=called[result.id])
 
 
 def _well_formed(text: str, protocol: Protocol) -> bool:

@@ -17,7 +17,7 @@ from toolhand.training.data.formats.sample import write_html_sample
 from toolhand.training.data.formats.sharegpt import ShareGpt
 from toolhand.training.data.formats.writing import RowFormat, WrittenSet, write_set
 from toolhand.training.rollouts.collection import SHARDS, read_rollouts
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.rollouts.record import RolloutRecord
 
 KeptRollouts = Literal["all", "accepted", "successful"]
@@ -119,18 +119,18 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
 
 
 class _Stores:
-    """The pictures of several collections."""
+    """The images of several collections."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._stores = [PictureStore(folder) for folder in folders]
+        self._stores = [ImageStore(folder) for folder in folders]
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """See `toolhand.training.rollouts.pictures.PictureSource`."""
+        """See `toolhand.training.rollouts.images.ImageSource`."""
         return self._having(name).get(name)
 
     def path(self, name: str) -> Path:
-        """See `toolhand.training.rollouts.pictures.PictureStore`."""
+        """See `toolhand.training.rollouts.images.ImageStore`."""
         return self._having(name).path(name)
 
-    def _having(self, name: str) -> PictureStore:
+    def _having(self, name: str) -> ImageStore:
         return next((store for store in self._stores if store.path(name).exists()), self._stores[0])

@@ -1,6 +1,6 @@
 """A LeRobot data set, version 3.0: `lerobot.datasets.lerobot_dataset.LeRobotDataset(name, root=DIR)` reads it.
 
-    DIR/data/chunk-000/file-000.parquet ...             frames of some episodes, pictures inside as PNG
+    DIR/data/chunk-000/file-000.parquet ...             frames of some episodes, images inside as PNG
     DIR/meta/episodes/chunk-000/file-000.parquet ...    the same episodes, a row each: where they lie, their statistics
     DIR/meta/tasks.parquet, stats.json, info.json       of all episodes so far
 
@@ -38,12 +38,12 @@ from toolhand.training.data.formats.shards import require_empty
 
 VERSION = "v3.0"
 CAMERA = "observation.images.scene"
-"""Feature of the pictures."""
+"""Feature of the images."""
 
 CHUNK_FILES, FILE_MB = 1000, 100
 """Files of a chunk and size of a file [MB], as LeRobot's own defaults."""
 FILE_BYTES = 48 << 20
-"""Bytes of pictures at which a file of frames is written, below FILE_MB: a killed run loses less."""
+"""Bytes of images at which a file of frames is written, below FILE_MB: a killed run loses less."""
 
 QUANTILES = (0.01, 0.10, 0.50, 0.90, 0.99)
 """Those that LeRobot keeps."""
@@ -105,7 +105,7 @@ class LeRobotWriter:
         """Add an episode.
 
         Raises:
-            ToolError: INVALID_ARGUMENT where its rate, joints, robot or picture size are not those of the first;
+            ToolError: INVALID_ARGUMENT where its rate, joints, robot or image size are not those of the first;
                 UNAVAILABLE where a file cannot be written.
         """
         self._require_alike(shown)
@@ -124,8 +124,8 @@ class LeRobotWriter:
             "index": np.arange(index, index + count),
             "task_index": np.full(count, task),
         }
-        pictures = [_png(picture) for picture in shown.pictures]
-        colours = np.stack([np.bincount(shown.pictures[..., k].ravel(), minlength=_LEVELS) for k in range(3)])
+        source_images = [_png(image) for image in shown.images]
+        colours = np.stack([np.bincount(shown.images[..., k].ravel(), minlength=_LEVELS) for k in range(3)])
         self._colours += colours
         for name, value in values.items():
             self._values.setdefault(name, []).append(value)
@@ -145,11 +145,11 @@ class LeRobotWriter:
                 **{f"stats/{name}/{key}": value for name, found in statistics.items() for key, value in found.items()},
             }
         )
-        images = [{"bytes": png, "path": f"frame-{k:06d}.png"} for k, png in enumerate(pictures)]
+        images = [{"bytes": png, "path": f"frame-{k:06d}.png"} for k, png in enumerate(source_images)]
         self._waiting.append(_Rows({CAMERA: images, **values}, count))
         self.episodes, self.frames = episode + 1, index + count
         self.successes += shown.success
-        self._bytes += sum(map(len, pictures))
+        self._bytes += sum(map(len, source_images))
         if self._bytes >= FILE_BYTES:
             self.flush()
 
@@ -217,7 +217,7 @@ class LeRobotWriter:
             ("rate", first.fps, shown.fps),
             ("robot", first.robot, shown.robot),
             ("joints", first.names, shown.names),
-            ("picture size", first.pictures.shape[1:], shown.pictures.shape[1:]),
+            ("picture size", first.images.shape[1:], shown.images.shape[1:]),
         ):
             if mine != its:
                 raise invalid(f"All episodes of a data set have one {name}: {mine}, not {its}.")
@@ -225,9 +225,9 @@ class LeRobotWriter:
     def _features(self) -> dict[str, Any]:
         assert self._first is not None
         vector = {"dtype": "float32", "shape": [len(self._first.names)], "names": list(self._first.names)}
-        picture = {
+        image = {
             "dtype": "image",
-            "shape": list(self._first.pictures.shape[1:]),
+            "shape": list(self._first.images.shape[1:]),
             "names": ["height", "width", "channels"],
         }
         single = {
@@ -241,7 +241,7 @@ class LeRobotWriter:
             "task_index": "int64",
         }
         return {
-            CAMERA: picture,
+            CAMERA: image,
             "observation.state": vector,
             "action": vector,
             **{name: {"dtype": kind, "shape": [1], "names": None} for name, kind in single.items()},
@@ -289,9 +289,9 @@ def _quantile(q: float) -> str:
 # -- Parquet ---------------------------------------------------------------------------------------
 
 
-def _png(picture: NDArray[np.uint8]) -> bytes:
+def _png(image: NDArray[np.uint8]) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, format="PNG", compress_level=1)
+    Image.fromarray(image).save(buffer, format="PNG", compress_level=1)
     return buffer.getvalue()
 
 

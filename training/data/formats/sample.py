@@ -10,25 +10,23 @@ from typing import Any
 from toolhand.agent_node.runs.folder import encode, write_atomically
 from toolhand.agent_node.runs.pages import Gallery, Room, duration, render, text_of
 from toolhand.tool_nodes.results import invalid
-from toolhand.training.rollouts.pictures import PictureSource
+from toolhand.training.rollouts.images import ImageSource
 from toolhand.training.rollouts.record import RolloutRecord
 
-PICTURES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
-"""What pictures (a third more in base64) and words of a page may take [bytes]: browsers open that at once."""
+IMAGES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
+"""What images (a third more in base64) and words of a page may take [bytes]: browsers open that at once."""
 
 _SIZES = ((400, 70), (320, 60), (240, 50), (160, 40), (96, 30))
-"""(longer side [px], JPEG quality) of pictures, the best that fits."""
+"""(longer side [px], JPEG quality) of images, the best that fits."""
 _TEMPLATE = Path(__file__).with_name("sample.html")
 
 
-def write_html_sample(
-    records: Sequence[RolloutRecord], pictures: PictureSource, path: Path, of: int | None = None
-) -> None:
+def write_html_sample(records: Sequence[RolloutRecord], images: ImageSource, path: Path, of: int | None = None) -> None:
     """Write a page that shows rollouts, with filters, atomically.
 
     Args:
         records: Those that are shown; some hundreds at most.
-        pictures: Has their pictures; of one that is missing or damaged the page says so.
+        images: Has their images; of one that is missing or damaged the page says so.
         path: The page.
         of: How many there were; as many where None.
 
@@ -37,7 +35,7 @@ def write_html_sample(
     """
     if not records:
         raise invalid("There is no rollout to be shown.")
-    shown = sum(message.picture is not None for record in records for message in record.messages)
+    shown = sum(message.image is not None for record in records for message in record.messages)
     page = render(
         _TEMPLATE,
         f"Toolhand: {len(records)} rollouts",
@@ -45,7 +43,7 @@ def write_html_sample(
         records=records,
         totals=_totals(records, "" if of is None or of == len(records) else f" of {of:,}"),
         kinds=list(_kinds(records)),
-        gallery=Gallery(pictures, PICTURES_BYTES // max(shown, 1), _SIZES),
+        gallery=Gallery(images, IMAGES_BYTES // max(shown, 1), _SIZES),
         room=Room(TEXT_BYTES),
         facts=_facts,
         kind_of=kind_of,

@@ -1,7 +1,7 @@
 """A data set in files that appear whole or not at all: shards as they fill, and a manifest when all are there.
 
     DIR/data/train-00000.jsonl ...    the rows
-    DIR/images/HASH.png ...           the pictures, where they are not inside the rows
+    DIR/images/HASH.png ...           the images, where they are not inside the rows
     DIR/manifest.json                 format, rows, and each shard's rows, bytes and SHA-256; written last
 
 A run that is killed leaves whole shards without a manifest; `read_shards` reads those too. A folder that holds anything
@@ -25,7 +25,7 @@ from toolhand.tool_nodes.results import ToolError, invalid, unavailable
 
 MANIFEST = "manifest.json"
 ROWS, IMAGES = "data", "images"
-"""Folders of the rows and of the pictures."""
+"""Folders of the rows and of the images."""
 
 SHARD_ROWS = 256
 """Most rows of a shard [-]: a killed run loses some seconds of writing."""

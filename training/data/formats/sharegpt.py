@@ -24,7 +24,7 @@ from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes.results import invalid
 from toolhand.training.data.formats.conversation import ChatEntry, ChatExample
 from toolhand.training.data.formats.shards import ROWS
-from toolhand.training.data.formats.writing import JsonLines, PictureCopies, json_text
+from toolhand.training.data.formats.writing import ImageCopies, JsonLines, json_text
 
 DATASET = "toolhand"
 """Name of the set in dataset_info.json."""
@@ -45,7 +45,7 @@ class ShareGpt(JsonLines):
 
     name = "sharegpt"
 
-    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+    def document(self, example: ChatExample, images: ImageCopies) -> dict[str, Any]:
         """See `JsonLines`."""
         conversation, shown = _conversation(example)
         return {
@@ -53,7 +53,7 @@ class ShareGpt(JsonLines):
             "conversations": conversation,
             "system": "\n".join(_words(entry) for entry in example.entries if entry.role == "system"),
             "tools": json_text([tool["function"] for tool in example.tools]) if example.tools else "",
-            "images": [pictures.file(name) for name in shown],
+            "images": [images.file(name) for name in shown],
             "about": json_text(example.about),
         }
 
@@ -79,7 +79,7 @@ class ShareGpt(JsonLines):
 
 
 def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str, ...]]:
-    """The turns, and the pictures that they show in order."""
+    """The turns, and the images that they show in order."""
     turns: list[tuple[str, str, tuple[str, ...]]] = []
     for entry in example.entries:
         if entry.role == "system":
@@ -89,9 +89,9 @@ def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str
         speaker, value = _turn(entry)
         if speaker == "observation" and turns and turns[-1][0] == "observation":
             speaker, before, shown = turns.pop()
-            turns.append((speaker, f"{before}{BETWEEN_RESULTS}{value}", (*shown, *entry.pictures)))
+            turns.append((speaker, f"{before}{BETWEEN_RESULTS}{value}", (*shown, *entry.images)))
         else:
-            turns.append((speaker, value, entry.pictures))
+            turns.append((speaker, value, entry.images))
     while turns and turns[-1][0] in _ASKING:
         turns.pop()
     for k, (speaker, _, _) in enumerate(turns):
@@ -119,5 +119,5 @@ def _words(entry: ChatEntry) -> str:
 
 
 def said(text: str) -> str:
-    """Words without a placeholder of a picture, which is counted wherever it stands."""
+    """Words without a placeholder of an image, which is counted wherever it stands."""
     return _PLACEHOLDERS.sub("\u2039", text)

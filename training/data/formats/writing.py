@@ -1,4 +1,4 @@
-"""What the formats have in common: rollouts in, rows of one format out, pictures before the rows that name them."""
+"""What the formats have in common: rollouts in, rows of one format out, images before the rows that name them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
-from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import MAX_FILE_BYTES, ImageFileError, opened
 from toolhand.training.data.formats.conversation import ChatExample, Layout, example_of
 from toolhand.training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter
-from toolhand.training.rollouts.pictures import hash_of
+from toolhand.training.rollouts.images import hash_of
 from toolhand.training.rollouts.record import RolloutRecord
 
 Row = Any
@@ -24,11 +24,11 @@ Row = Any
 
 
 def checked_png(content: bytes, name: str) -> bytes:
-    """The bytes of a PNG file that shows the picture of a hash. Raises ToolError INVALID_ARGUMENT for any other."""
+    """The bytes of a PNG file that shows the image of a hash. Raises ToolError INVALID_ARGUMENT for any other."""
     try:
-        with opened(content, ("PNG",)) as picture:
-            right = hash_of(np.asarray(picture.convert("RGB"))) == name
-    except PictureFileError as error:
+        with opened(content, ("PNG",)) as image:
+            right = hash_of(np.asarray(image.convert("RGB"))) == name
+    except ImageFileError as error:
         raise invalid(f"The picture {name[:12]} cannot be read: {error}.") from error
     if not right:
         raise invalid(f"The picture {name[:12]} is not what it was.")
@@ -43,27 +43,27 @@ def json_text(document: Any) -> str:
         raise invalid(f"It holds something that JSON cannot: {error}.") from error
 
 
-class PictureFolder(Protocol):
-    """Has pictures as files."""
+class ImageFolder(Protocol):
+    """Has images as files."""
 
     def path(self, name: str) -> Path:
-        """See `toolhand.training.rollouts.pictures.PictureStore`."""
+        """See `toolhand.training.rollouts.images.ImageStore`."""
 
 
-class PictureCopies:
-    """The pictures of a data set.
+class ImageCopies:
+    """The images of a data set.
 
     Args:
         store: Has them.
-        folder: Folder of the data set: pictures go into `images/` there, by their hash.
+        folder: Folder of the data set: images go into `images/` there, by their hash.
     """
 
-    def __init__(self, store: PictureFolder, folder: Path) -> None:
+    def __init__(self, store: ImageFolder, folder: Path) -> None:
         self._store, self._folder = store, folder
         self.copied: set[str] = set()
 
     def png(self, name: str) -> bytes:
-        """The file of a picture. Raises ToolError INVALID_ARGUMENT where it is missing or damaged."""
+        """The file of an image. Raises ToolError INVALID_ARGUMENT where it is missing or damaged."""
         path = self._store.path(name)
         try:
             content = read_file(path, MAX_FILE_BYTES)
@@ -72,7 +72,7 @@ class PictureCopies:
         return checked_png(content, name)
 
     def file(self, name: str) -> str:
-        """Copy a picture, once; its path relative to the data set. Raises as `png`; UNAVAILABLE on a full disk."""
+        """Copy an image, once; its path relative to the data set. Raises as `png`; UNAVAILABLE on a full disk."""
         path = f"{IMAGES}/{name}.png"
         if name not in self.copied:
             write_atomically(self._folder / path, self.png(name), durable=True)
@@ -91,7 +91,7 @@ class RowFormat(Protocol):
     name: str
     suffix: str
 
-    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[Row, int]:
+    def row(self, example: ChatExample, images: ImageCopies) -> tuple[Row, int]:
         """A row, and about how many bytes it takes. Raises ToolError INVALID_ARGUMENT for what it cannot hold."""
 
     def packed(self, rows: list[Row]) -> bytes:
@@ -106,13 +106,13 @@ class JsonLines(RowFormat):
 
     suffix = "jsonl"
 
-    def document(self, example: ChatExample, pictures: PictureCopies) -> dict[str, Any]:
+    def document(self, example: ChatExample, images: ImageCopies) -> dict[str, Any]:
         """The row. Raises as `RowFormat.row`."""
         raise NotImplementedError
 
-    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
+    def row(self, example: ChatExample, images: ImageCopies) -> tuple[bytes, int]:
         """See `RowFormat`."""
-        line = f"{json_text(self.document(example, pictures))}\n".encode("ascii")
+        line = f"{json_text(self.document(example, images))}\n".encode("ascii")
         return line, len(line)
 
     def packed(self, rows: list[bytes]) -> bytes:
@@ -127,7 +127,7 @@ class WrittenSet:
     Attributes:
         folder: Where it lies.
         form, layout: Form and layout of the rows.
-        rows, shards, pictures, bytes: How many; a picture that many rows show counts once where it is a file.
+        rows, shards, images, bytes: How many; an image that many rows show counts once where it is a file.
         skipped: A sentence for each rollout that could not be written.
     """
 
@@ -136,26 +136,26 @@ class WrittenSet:
     layout: str
     rows: int = 0
     shards: int = 0
-    pictures: int = 0
+    images: int = 0
     bytes: int = 0
     skipped: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
         """The same as a JSON document."""
-        names = ("form", "layout", "rows", "shards", "pictures", "bytes", "skipped")
+        names = ("form", "layout", "rows", "shards", "images", "bytes", "skipped")
         return {"folder": str(self.folder), **{name: getattr(self, name) for name in names}}
 
     def __str__(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
         return (
             f"{self.folder}: {self.rows} rows ({self.form}, layout {self.layout}) in {self.shards} shards, "
-            f"{self.pictures} pictures, {self.bytes / 1e6:.1f} MB{skipped}"
+            f"{self.images} pictures, {self.bytes / 1e6:.1f} MB{skipped}"
         )
 
 
 def write_set(
     records: Iterable[RolloutRecord],
-    store: PictureFolder,
+    store: ImageFolder,
     folder: Path,
     form: RowFormat,
     layout: Layout = "calls",
@@ -166,7 +166,7 @@ def write_set(
 
     Args:
         records: Read one after the other, never held together.
-        store: Has their pictures.
+        store: Has their images.
         folder: Where it goes; not there yet, or empty.
         form: How rows are written.
         layout: See `toolhand.training.data.formats.conversation`.
@@ -178,7 +178,7 @@ def write_set(
             without `on_skip`; UNAVAILABLE where the disk is full: the shards before it are whole.
     """
     writer = ShardWriter(folder, form.name, form.suffix)
-    written, pictures = WrittenSet(folder, form.name, layout), PictureCopies(store, folder)
+    written, images = WrittenSet(folder, form.name, layout), ImageCopies(store, folder)
     rows: list[Row] = []
     size = shown = 0
 
@@ -192,7 +192,7 @@ def write_set(
     for record in records:
         try:
             example = example_of(record, layout)
-            row, took = form.row(example, pictures)
+            row, took = form.row(example, images)
         except ToolError as error:
             if on_skip is None or error.code in INFRASTRUCTURE_ERRORS:
                 raise
@@ -201,13 +201,13 @@ def write_set(
             continue
         rows.append(row)
         size += took
-        shown += len(example.pictures)
+        shown += len(example.images)
         if len(rows) >= shard_rows or size >= SHARD_BYTES:
             flush()
     flush()
     form.beside(folder)
-    written.pictures = len(pictures.copied) or shown
-    writer.finish({"layout": layout, "pictures": written.pictures, "skipped": written.skipped})
+    written.images = len(images.copied) or shown
+    writer.finish({"layout": layout, "images": written.images, "skipped": written.skipped})
     written.rows = sum(entry.rows for entry in writer.entries)
     written.shards, written.bytes = len(writer.entries), sum(entry.bytes for entry in writer.entries)
     return written

@@ -88,13 +88,13 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def fingerprint(task: Task, episode: Episode) -> str:
-    """Hexadecimal digits, the same where the same is asked about the same things, and done, and answered."""
+    """Hexadecimal digits, the same where the same is asked about the same objects, and done, and answered."""
     calls = [canonical_call(record.name, record.arguments) for record in episode.records]
-    things = [
+    objects = [
         [placed.id, placed.item, *(round(float(value), 4) for value in placed.position_m)]
         for placed in task.scene.objects
     ]
-    said = json.dumps([task.text, things, calls, plain(episode.answer)], default=str)
+    said = json.dumps([task.text, objects, calls, plain(episode.answer)], default=str)
     return hashlib.sha256(said.encode()).hexdigest()
 
 

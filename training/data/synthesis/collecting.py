@@ -1,7 +1,7 @@
 """Many trajectories by many processes, into a folder that always holds whole blocks.
 
     DIR/synthesis.json              what was asked for; a call for the same, or for more of it, goes on from there
-    DIR/shards/, pictures/, texts/  the kept ones, a collection as `toolhand.training.rollouts.collection` reads it
+    DIR/shards/, images/, texts/  the kept ones, a collection as `toolhand.training.rollouts.collection` reads it
     DIR/rejected/                   the others, one more collection, each with its reason among its labels
     DIR/jobs/00012.json             what became of each job of a block; written last, so that a block counts with it
 

@@ -46,15 +46,15 @@ def verifiable(tried: Try, policies: int = POLICIES, rollouts: int = ROLLOUTS) -
 
 
 class Confirming:
-    """Look and confirm: a point, a box or a path is drawn into the picture before it is the answer (figure 5).
+    """Look and confirm: a point, a box or a path is drawn into the image before it is the answer (figure 5).
 
     E-ViC's tools show, and tell nothing to a policy without eyes: what is confirmed here is that the answer is a place
-    of the picture. A model that sees learns from it to look at what it is about to say.
+    of the image. A model that sees learns from it to look at what it is about to say.
 
     Args:
         teacher: Decides everything else; it does not read of the drawing.
         protocol: Protocol that it writes.
-        image_size: (width, height) of the first picture [px], which the answer is about.
+        image_size: (width, height) of the first image [px], which the answer is about.
     """
 
     def __init__(self, teacher: Policy, protocol: Protocol, image_size: tuple[int, int]) -> None:
@@ -80,7 +80,7 @@ class Confirming:
         return Reply(self._protocol.render_turn(thought, [call]))
 
     def _drawing(self, answer: str) -> ToolCall | None:
-        """The call that shows an answer, in pixels; None for one that is no place of the picture."""
+        """The call that shows an answer, in pixels; None for one that is no place of the image."""
         try:
             rows = np.atleast_2d(np.array(json.loads(answer), float))
         except (ValueError, TypeError):

@@ -1,12 +1,12 @@
-"""LAST's teaching data (3.2): what the pictures of tools mean (stage 1), and tools that fail on purpose (stage 2).
+"""LAST's teaching data (3.2): what the images of tools mean (stage 1), and tools that fail on purpose (stage 2).
 
 Stage 1 of the paper has 6,000 questions about mask maps and depth maps that tools had drawn before; they ask which
-kind of picture it is and what it shows. Here the policy itself calls the tool and reads what comes back, so that the
+kind of image it is and what it shows. Here the policy itself calls the tool and reads what comes back, so that the
 form of a call is learned with it. The true answer is what that tool draws; a trajectory counts only if that very tool
-was called, worked and brought a picture. In the paper Qwen-VL-Plus wrote the answers.
+was called, worked and brought an image. In the paper Qwen-VL-Plus wrote the answers.
 
 Stage 2 has 16,000 trajectories, in about 3,000 of which tools return nothing or fail: `SIMULATED` are their rates a
-call, which the paper does not give. Where the paper's model goes back to the picture, `reflection` calls again and
+call, which the paper does not give. Where the paper's model goes back to the image, `reflection` calls again and
 then another tool. Only trajectories in which a failure happened and was checked count as such."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VIEWS = {
     "CountObjects": ("the picture with a box around each thing that was counted", "boxes"),
     "ZoomCrop": ("a part of the picture, enlarged", "part"),
 }
-"""Tool of LAST -> what its picture shows, and that in a word."""
+"""Tool of LAST -> what its image shows, and that in a word."""
 
 _QUESTIONS = (
     "Call {tool} on the picture{on}. What does the picture that comes back show?",
@@ -54,16 +54,16 @@ _QUESTIONS = (
 )
 _LETTERS = "ABCD"
 _MIDDLE = [100, 80, 220, 160]
-"""What is enlarged: left, top, right and bottom [px], in the middle of a picture of 320x240."""
+"""What is enlarged: left, top, right and bottom [px], in the middle of an image of 320x240."""
 
 
 @dataclass(frozen=True)
 class ViewTask:
-    """A question of stage 1: what a tool's picture shows.
+    """A question of stage 1: what a tool's image shows.
 
-    **Randomised**: the scene, the tool, the thing that it is called for, the order of the options, the wording.
+    **Randomised**: the scene, the tool, the object that it is called for, the order of the options, the wording.
 
-    **Success**: the right letter, after that tool was called, worked and brought a picture.
+    **Success**: the right letter, after that tool was called, worked and brought an image.
 
     Attributes:
         text: The question with its options.
@@ -88,7 +88,7 @@ class ViewTask:
         return f"view: {self.truth}"
 
     def shown(self, camera: Camera) -> Frame:
-        """The picture that the question is about: what the camera sees."""
+        """The image that the question is about: what the camera sees."""
         return camera.capture()
 
     def score(self, history: History, transcript: Transcript) -> Score:
@@ -103,12 +103,12 @@ class ViewTask:
 
 
 def make_view(rng: np.random.Generator, seed: int) -> ViewTask:
-    """A question about what a tool's picture shows."""
+    """A question about what a tool's image shows."""
     scene = generate_scene(int(rng.integers(2**31)))
     tool = list(VIEWS)[int(rng.integers(len(VIEWS)))]
-    thing = scene.objects[int(rng.integers(len(scene.objects)))].item
+    item = scene.objects[int(rng.integers(len(scene.objects)))].item
     order = [list(VIEWS)[k] for k in rng.permutation(len(VIEWS))]
-    on = f' for "{thing}"' if tool != "ZoomCrop" else f" for the box {_MIDDLE}"
+    on = f' for "{item}"' if tool != "ZoomCrop" else f" for the box {_MIDDLE}"
     asked = _QUESTIONS[int(rng.integers(len(_QUESTIONS)))].format(tool=tool, on=on)
     options = " ".join(f"{letter}) {VIEWS[name][0]}" for letter, name in zip(_LETTERS, order, strict=True))
     return ViewTask(f"{asked} {options} Answer with the letter.", scene, tool, _LETTERS[order.index(tool)], seed)
@@ -118,7 +118,7 @@ class ViewTeacher:
     """Answers a `ViewTask`: calls the tool that is asked about and says what it drew. Stateless, for one task.
 
     Args:
-        task: Task with the tool and the things.
+        task: Task with the tool and the objects.
         protocol: Protocol that it writes.
     """
 

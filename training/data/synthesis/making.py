@@ -16,7 +16,7 @@ from toolhand.training.data.synthesis.methods import METHODS, SynthesisJob
 from toolhand.training.data.synthesis.teacher_pool import TeacherPool
 from toolhand.training.data.synthesis.wording import Templates, Writer, diversified
 from toolhand.training.rollouts.from_episode import record_of
-from toolhand.training.rollouts.pictures import PictureStore
+from toolhand.training.rollouts.images import ImageStore
 from toolhand.training.tasks.kinds import task_document
 from toolhand.training.tasks.splits import Split
 
@@ -24,7 +24,7 @@ REJECTED = "rejected"
 """Folder of what was not kept, a collection of its own within the one of what was."""
 
 CHARACTERS_PER_TOKEN = 4
-"""Tokens are counted as characters / 4, rounded up, pictures left out: there is no tokenizer."""
+"""Tokens are counted as characters / 4, rounded up, images left out: there is no tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Maker:
     """Does jobs, one after the other, in one process.
 
     Args:
-        folder: Folder of the collection; pictures and long texts are written there.
+        folder: Folder of the collection; images and long texts are written there.
         split: Split of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
         policy: Does the tasks in place of the scripted teachers, see `TeacherPool`.
@@ -85,14 +85,14 @@ class Maker:
     ) -> None:
         self._teachers = TeacherPool(split, policy, sensor)
         self._writer = writer or Templates()
-        self._stores = {True: PictureStore(folder), False: PictureStore(folder / REJECTED)}
+        self._stores = {True: ImageStore(folder), False: ImageStore(folder / REJECTED)}
 
     def __call__(self, job: SynthesisJob) -> JobResult:
         """Do a job. Raises ToolError UNAVAILABLE where its records cannot be written."""
         began = time.process_time()
         attempts = METHODS[job.method].make(self._teachers, job)
         made = [self._made(job, k, attempt) for k, attempt in enumerate(attempts)]
-        del attempts  # the episodes with their pictures
+        del attempts  # the episodes with their images
         give_back_free_memory()
         return JobResult(job, tuple(made), time.process_time() - began)
 

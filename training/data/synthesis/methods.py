@@ -8,7 +8,7 @@
 | `lines` | none: for small models, in `compact` | a script that tries again; tools err every other time | right |
 | `explore` | PERIA, explore and exploit | wrong answers are taken back, tools that err | right in the fewest rounds |
 | `verified` | E-ViC, the filter | two policies, 8 rollouts each at most, tools that err | the first that is right |
-| `views` | LAST, stage 1 | a question about a tool's picture | right, after that tool was called |
+| `views` | LAST, stage 1 | a question about a tool's image | right, after that tool was called |
 | `checked` | LAST, stage 2 | doubtful results are checked | right |
 | `failing` | LAST, simulated failures | tools fail on purpose, results are checked | right, and one was checked |
 

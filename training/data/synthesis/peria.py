@@ -49,8 +49,8 @@ REFLECT = (
 )
 CONCLUDE = "This is the last turn. Go through all that the tools have shown, and answer."
 
-_FIRST_PICTURE = {"image_index": 0, "image_idx": 0, "img_path": "image-0"}
-"""How the tools of each paper are given the first picture."""
+_FIRST_IMAGE = {"image_index": 0, "image_idx": 0, "img_path": "image-0"}
+"""How the tools of each paper are given the first image."""
 
 _REFLECTIONS = (
     "Wait. Before I answer I check this: one result may have misled me, so I gather evidence once more, with {tool}.",
@@ -190,18 +190,18 @@ class _Trajectory:
 
 
 def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[ToolCall]:
-    """Calls that look at everything: of tools that need no more than a picture, none of which moves anything.
+    """Calls that look at everything: of tools that need no more than an image, none of which moves anything.
 
     Args:
         schemas: In the function-calling form.
-        seen: There is a picture that can be looked at; the first one is.
+        seen: There is an image that can be looked at; the first one is.
     """
     found = []
     for function in (schema["function"] for schema in schemas):
         required = set(function["parameters"].get("required", ()))
-        pictures = {name: value for name, value in _FIRST_PICTURE.items() if name in required}
-        if not required - set(pictures) and (seen or not pictures) and function["name"] not in _SPECIAL:
-            found.append(ToolCall(function["name"], pictures))
+        images = {name: value for name, value in _FIRST_IMAGE.items() if name in required}
+        if not required - set(images) and (seen or not images) and function["name"] not in _SPECIAL:
+            found.append(ToolCall(function["name"], images))
     return found
 
 

@@ -5,7 +5,7 @@ Each repetition is a real call with a real result. It is put between the turns o
 conversation as if the call had worked at once; the record keeps all of it. LAST has the model "abandon the tool path
 and revert to the original image" after a failure: a teacher without eyes cannot, so the second repetition takes
 another tool with the same answer, and what fails even then is left to the teacher. LAST's consistency check is here
-too: a result about some of the things that were asked for is doubtful."""
+too: a result about some of the objects that were asked for is doubtful."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MOTIONS = frozenset({"robot.execute_grasp", "robot.place_object_at_2d_location",
 """Tools that move the robot: they are never repeated here, since the world may have changed."""
 
 _LABELS = "text_labels"
-"""The argument of LAST's tools that names several things at once."""
+"""The argument of LAST's tools that names several objects at once."""
 
 _REASONS = {
     "failed": (
@@ -96,7 +96,7 @@ def doubt_of(index: int, call: ToolCall, message: Message, moved: bool = False) 
     Args:
         index: Which call of its turn.
         call, message: The call and its result.
-        moved: The robot has moved before: that a thing is not found any more is an answer then.
+        moved: The robot has moved before: that an object is not found any more is an answer then.
     """
     response = read_response(message)
     if moved and response.error is ErrorCode.OBJECT_NOT_FOUND:

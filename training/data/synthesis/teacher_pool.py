@@ -30,10 +30,10 @@ from toolhand.training.tasks.splits import Split
 from toolhand.training.teacher.policy import TeacherPolicy
 
 VIEW = "view"
-"""The kind of LAST's questions about a tool's picture."""
+"""The kind of LAST's questions about a tool's image."""
 
 IMAGE_SIZE = (320, 240)
-"""Of the pictures (width, height) [px]; that of fast rollouts."""
+"""Of the images (width, height) [px]; that of fast rollouts."""
 
 ENVIRONMENTS_KEPT = 2
 """Environments that are kept, those that were used last: each has a station of 15 to 20 MB, and another station is made

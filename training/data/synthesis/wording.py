@@ -75,7 +75,7 @@ _EXCHANGES = (
     (r"\bso\b", ("so", "therefore")),
 )
 _ANSWERS = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
-"""Errors that tell something about the picture."""
+"""Errors that tell something about the image."""
 _FACTS = re.compile(r"\d+(?:\.\d+)?|'[^']{2,60}'|\"[^\"]{2,60}\"")
 _TAGS = re.compile(r"</?\s*(?:think|analy|answer|ans|action|tool_call|tool_response)\b|\\boxed", re.IGNORECASE)
 
@@ -99,7 +99,7 @@ class ThoughtContext:
         role: Which of the three prompts.
         calls: Calls of the turn.
         last: Outcome of the calls before: they worked (also where there were none), failed, or brought nothing: an
-            empty result, or that a thing is not there.
+            empty result, or that an object is not there.
         again: The thought is that of the turn before: a step of several calls, where a turn may have one.
         before: The conversation up to the turn.
     """

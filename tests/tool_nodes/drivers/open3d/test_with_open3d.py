@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from tests.tool_nodes.clouds.held import held_thing, moved_in_hand, whole_cloud
+from tests.tool_nodes.clouds.held import held_object, moved_in_hand, whole_cloud
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.clouds import alignment, boxes, files
 from toolhand.tool_nodes.drivers import open3d
@@ -51,12 +51,12 @@ def test_both_bring_clouds_together() -> None:
         assert found.share > 0.9
 
 
-def test_a_held_thing_is_moved_rigidly_by_both_and_nearer_by_its_own_code() -> None:
-    case = held_thing(1, "ideal")
+def test_a_held_object_is_moved_rigidly_by_both_and_nearer_by_its_own_code() -> None:
+    case = held_object(1, "ideal")
     assert case is not None
-    thing, T_closed, T_now, frame, slip = case
+    item, T_closed, T_now, frame, slip = case
     for align in (alignment.aligned, open3d.aligned):
-        found = moved_in_hand(thing, T_closed, T_now, frame, align)
+        found = moved_in_hand(item, T_closed, T_now, frame, align)
         assert found is not None
         np.testing.assert_allclose(found[:3, :3] @ found[:3, :3].T, np.eye(3), atol=1e-6)
         if align is alignment.aligned:  # Open3D keeps pairs of what only one view shows, and may be led away by them

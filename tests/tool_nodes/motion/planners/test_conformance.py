@@ -59,7 +59,7 @@ def test_a_turn_alone_is_a_straight_line_too(planner: Planner) -> None:
 
 
 def test_what_is_held_stays_in_the_way_until_it_is_let_go(planner: Planner) -> None:
-    """A wall that the empty hand passes over, and a long thing in the hand that would run into it."""
+    """A wall that the empty hand passes over, and a long object in the hand that would run into it."""
     start, end = (
         planner.plan(PARK, PoseGoal(pose(DOWN, [0.45, y, 0.42])[None]), CollisionScene()).q[-1] for y in (-0.25, 0.25)
     )

@@ -29,7 +29,7 @@ RAISED[2, 3] += 0.08
 WALL = CollisionScene((Box(pose(np.eye(3), [0.45, 0.0, 0.2]), np.array([0.25, 0.01, 0.2])),))
 
 
-class Liar(PlannerWrapper):
+class AlteringPlanner(PlannerWrapper):
     """The embedded planner, whose answers something happens to."""
 
     def __init__(self, lie: Callable[[Trajectory], Any], says: Any = True) -> None:
@@ -49,7 +49,7 @@ def crash(trajectory: Trajectory) -> Trajectory:
 
 def above(y: float, z: float) -> FloatArray:
     """Joint positions of a hand that points down, 45 cm ahead."""
-    q = Kinematics(GEN3).descend(pose(np.diag([1.0, -1.0, -1.0]), [0.45, y, z]), PARK, 400)
+    q = Kinematics(GEN3).solve_ik(pose(np.diag([1.0, -1.0, -1.0]), [0.45, y, z]), PARK, 400)
     assert q is not None
     return q
 
@@ -130,7 +130,7 @@ WRONG: dict[str, tuple[Callable[[Trajectory], Any], Goal, CollisionScene, str]] 
 def test_what_is_no_trajectory_of_the_robot_is_a_fault_of_the_planner(name: str) -> None:
     lie, says = UNUSABLE[name]
     with pytest.raises(ToolError, match=says) as refused:
-        CheckedPlanner(Liar(lie), GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
+        CheckedPlanner(AlteringPlanner(lie), GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert refused.value.code is ErrorCode.UNAVAILABLE
     assert refused.value.message.startswith("The planner Liar ")
     assert "\n" not in refused.value.message
@@ -140,24 +140,24 @@ def test_what_is_no_trajectory_of_the_robot_is_a_fault_of_the_planner(name: str)
 def test_a_path_that_does_not_answer_the_question_is_refused(name: str) -> None:
     lie, goal, scene, says = WRONG[name]
     with pytest.raises(ToolError, match=f"^The path of the planner was refused: .*{says}") as refused:
-        CheckedPlanner(Liar(lie), GEN3).plan(PARK, goal, scene, 0.5)
+        CheckedPlanner(AlteringPlanner(lie), GEN3).plan(PARK, goal, scene, 0.5)
     assert refused.value.code is ErrorCode.PLAN_FAILED
 
 
 def test_a_path_through_the_table_or_a_wall_is_refused() -> None:
     with pytest.raises(ToolError, match=r"The path that the planner found is blocked: .*the table would collide"):
-        CheckedPlanner(Liar(dip), GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
+        CheckedPlanner(AlteringPlanner(dip), GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
     start, end = above(-0.2, 0.25), above(0.2, 0.25)
     through = time_waypoints(np.array([start, end]), GEN3)
     with pytest.raises(ToolError, match=r"The path that the planner found is blocked: .*the obstacle near") as refused:
-        CheckedPlanner(Liar(lambda t: through), GEN3).plan(start, JointGoal(end), WALL)
+        CheckedPlanner(AlteringPlanner(lambda t: through), GEN3).plan(start, JointGoal(end), WALL)
     assert refused.value.code is ErrorCode.PLAN_FAILED
 
 
 @pytest.mark.parametrize("says", [None, 1.0, "yes", np.zeros(2)])
 def test_whether_a_pose_can_be_reached_is_yes_or_no(says: Any) -> None:
     with pytest.raises(ToolError, match="where it must say whether a pose can be reached") as refused:
-        CheckedPlanner(Liar(lambda t: t, says), GEN3).reachable(RAISED, CollisionScene())
+        CheckedPlanner(AlteringPlanner(lambda t: t, says), GEN3).reachable(RAISED, CollisionScene())
     assert refused.value.code is ErrorCode.UNAVAILABLE
 
 
@@ -168,7 +168,7 @@ def test_an_honest_planner_is_let_through_and_its_arrays_are_copied() -> None:
         answers.append(trajectory)
         return trajectory
 
-    planner = CheckedPlanner(Liar(keep), GEN3)
+    planner = CheckedPlanner(AlteringPlanner(keep), GEN3)
     for goal in (JointGoal(ASIDE), PoseGoal(RAISED[None]), LinearGoal(RAISED)):
         path = planner.plan(PARK, goal, CollisionScene(), 0.5)
         np.testing.assert_array_equal(path.q, answers[-1].q)
@@ -182,7 +182,7 @@ def test_only_the_embedded_planner_is_believed() -> None:
     assert isinstance(checked(PlannerWrapper(own), GEN3), CheckedPlanner)
 
 
-class Counted(Liar):
+class Counted(AlteringPlanner):
     """Counts what it is asked."""
 
     asked = 0

@@ -232,7 +232,7 @@ def _posture(
     for _ in range(_POSES):
         T = place.draw(rng)
         for seed in rng.uniform(low, high, (_POSTURES, robot.dof)):
-            q = kinematics.descend(T, seed, _ITERATIONS)
+            q = kinematics.solve_ik(T, seed, _ITERATIONS)
             if q is not None and checker.free(q) and (not place.way_out or _comes_out(q, T, place, planner, scene)):
                 return q
     return None

@@ -198,7 +198,7 @@ def test_a_burst_is_met_with_more_replicas_which_end_after_it(running: Running) 
     assert seen[0][1] == 1
 
 
-def test_ten_thousand_pictures_leave_nothing_behind(running: Running) -> None:
+def test_ten_thousand_images_leave_nothing_behind(running: Running) -> None:
     connection = connect()
     base = frame(9, (120, 160))
 
@@ -214,7 +214,7 @@ def test_ten_thousand_pictures_leave_nothing_behind(running: Running) -> None:
         assert set(threads.map(call, range(1000, 10_000))) == {"ok"}
     gc.collect()
     assert len(connection.shared) <= 32
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB; the pictures are 2 GB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB; the images are 2 GB
 
 
 def test_a_cluster_that_is_started_anew_is_found_again(running: Running) -> None:

@@ -22,7 +22,7 @@ from tests.tool_nodes.serve.conftest import a_folder
 from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError
 from toolhand.tool_nodes.serve import processes, service_file
 from toolhand.tool_nodes.serve.calling import connect, disconnect
-from toolhand.tool_nodes.serve.cluster import Keeper, take_down
+from toolhand.tool_nodes.serve.cluster import ServiceSupervisor, take_down
 from toolhand.tool_nodes.serve.config import parse_config
 from toolhand.tool_nodes.toolbox.images import SessionImage
 
@@ -155,7 +155,7 @@ def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
         taken.bind(("", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        keeper = Keeper(parse_config({"ports": {"pointer": "pixels"}, "cluster": {"port": port}}))
+        keeper = ServiceSupervisor(parse_config({"ports": {"pointer": "pixels"}, "cluster": {"port": port}}))
         try:
             with pytest.raises(ToolError, match=f"The port {port} is in use"):
                 keeper.start()

@@ -50,14 +50,14 @@ def test_an_answer_names_its_backend_and_an_error_of_the_backend_comes_as_it_is(
 
 def test_served_depth_is_that_of_the_process_itself(connection: Connection) -> None:
     shown = frame(3, (480, 640))
-    picture = SessionImage(shown.rgb, shown).cropped(100, 50, 500, 400)
-    here, there = pixels(Shared()).estimate(picture), registry.make("depth", "served").estimate(picture)
+    image = SessionImage(shown.rgb, shown).cropped(100, 50, 500, 400)
+    here, there = pixels(Shared()).estimate(image), registry.make("depth", "served").estimate(image)
     np.testing.assert_array_equal(there.value[0], here.value[0])
     assert (there.value[1], there.backend) == (here.value[1], here.backend)
     assert there.value[0].flags.writeable
 
 
-def test_a_picture_is_put_once_read_where_it_lies_and_let_go(connection: Connection) -> None:
+def test_an_image_is_put_once_read_where_it_lies_and_let_go(connection: Connection) -> None:
     shown = frame(4, (480, 640))
     before = len(connection.shared)
     for name in ("pointer", "quick", "pointer"):
@@ -68,13 +68,13 @@ def test_a_picture_is_put_once_read_where_it_lies_and_let_go(connection: Connect
     assert len(connection.shared) == before
 
 
-def test_ten_thousand_pictures_leave_nothing_behind(connection: Connection) -> None:
-    """9 GB of pictures through a store of 0.2 GB, each let go when its conversation is."""
+def test_ten_thousand_images_leave_nothing_behind(connection: Connection) -> None:
+    """9 GB of images through a store of 0.2 GB, each let go when its conversation is."""
 
     def seen(number: int) -> bool:
         shade = number % 251
-        picture = SessionImage(np.full((480, 640, 3), shade, np.uint8))
-        return ask("pointer", "sum", picture) == (shade * 480 * 640 * 3.0, 0.0)
+        image = SessionImage(np.full((480, 640, 3), shade, np.uint8))
+        return ask("pointer", "sum", image) == (shade * 480 * 640 * 3.0, 0.0)
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(seen, range(500)))

@@ -54,14 +54,14 @@ def running() -> Iterator[Running]:
 
 
 def told(perception: str, number: int) -> tuple[Any, ...]:
-    """Whether a sentence was carried out, all that was said, and every picture."""
+    """Whether a sentence was carried out, all that was said, and every image."""
     task = paper_task(number, 0)
     place = Station(task.scene, StationConfig(perception=perception, image_size=SIZE, sleep=True))
     outcome = run_episode(place, ScriptedPolicy(), task)
     said = [(message.role, message.text) for message in outcome.episode.messages]
-    pictures = [hashlib.sha256(image.rgb.tobytes()).hexdigest() for image in outcome.episode.session.images]
+    images = [hashlib.sha256(image.rgb.tobytes()).hexdigest() for image in outcome.episode.session.images]
     assert outcome.truth is not None
-    return outcome.truth.success, outcome.episode.answer, said, pictures
+    return outcome.truth.success, outcome.episode.answer, said, images
 
 
 @pytest.mark.parametrize("number", range(len(PAPER_SENTENCES)))
@@ -81,11 +81,11 @@ def test_rollouts_on_actors_are_those_of_processes(tmp_path: Path) -> None:
         folder = tmp_path / on
         report = collect(replace(plan, perception=perception), folder, WorkerOptions(2, on))
         assert (report.done, dict(report.dropped)) == (6, {})
-        pictures = {
+        images = {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in folder.rglob("*.png")
         }
-        collected.append(([record.without_times() for record in read_rollouts(folder)], pictures))
+        collected.append(([record.without_times() for record in read_rollouts(folder)], images))
     assert collected[0] == collected[1]
     assert len(collected[0][0]) == 6
 

@@ -123,13 +123,13 @@ def test_a_harness_gets_the_same_rewards_for_the_same_replies(
     assert made["verify_metrics"][0]["relation_true"] == 1.0
 
 
-def test_a_session_shows_pictures_and_says_what_went_wrong(episodes: Episodes) -> None:
+def test_a_session_shows_images_and_says_what_went_wrong(episodes: Episodes) -> None:
     session = EpisodeSessions(episodes).create(ROW, seed=3)
     assert [message["role"] for message in session.initial_messages()] == ["system", "user"]
     names = [tool.name for tool in session.list_tools()]
     assert "robot__capture_image" in names
     looked = session.call_tool("robot__capture_image", {})
-    head, _, data = looked.metadata["pictures"][0].partition(",")
+    head, _, data = looked.metadata["images"][0].partition(",")
     assert head == "data:image/png;base64"
     assert Image.open(io.BytesIO(base64.b64decode(data))).size == (160, 120)
     assert "<image 0>" in looked.data
@@ -180,18 +180,18 @@ def test_a_server_gives_the_same_rewards_for_the_same_replies(
     assert result.observation.success is False
 
 
-def test_clients_have_episodes_of_their_own_with_pictures(address: str) -> None:
+def test_clients_have_episodes_of_their_own_with_images(address: str) -> None:
     with client_of(address) as one, client_of(address) as other:
         begun = one.reset(**ROW)
         other.reset(task=ROW["task"] | {"seed": 4}, seed=3)
         assert len(begun.observation.tools) > 10
         assert [message["role"] for message in begun.observation.messages] == ["system", "user"]
-        pictures = [
-            np.asarray(Image.open(io.BytesIO(base64.b64decode(result.observation.messages[0]["picture"]))))
+        images = [
+            np.asarray(Image.open(io.BytesIO(base64.b64decode(result.observation.messages[0]["image"]))))
             for result in (client.step(EpisodeAction(tool="robot.capture_image")) for client in (one, other))
         ]
-        assert pictures[0].shape == pictures[1].shape == (120, 160, 3)
-        assert (pictures[0] != pictures[1]).any(), "each has its own scene"
+        assert images[0].shape == images[1].shape == (120, 160, 3)
+        assert (images[0] != images[1]).any(), "each has its own scene"
         refused = one.step(EpisodeAction(tool="robot.fly"))
         assert refused.observation.error_code == "UNKNOWN_TOOL"
         assert not refused.done

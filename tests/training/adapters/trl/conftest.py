@@ -15,7 +15,7 @@ import pytest
 import transformers
 import trl
 
-from tests.random_qwen import byte_tokenizer, image_processor, picture_ids, random_qwen, rope
+from tests.random_qwen import byte_tokenizer, image_ids, image_processor, random_qwen, rope
 from toolhand.training.adapters.episodes import Episodes
 from toolhand.training.tasks.kinds import task_document
 
@@ -50,11 +50,11 @@ def tokenizer(schemas: list[dict[str, Any]]) -> Any:
 
 @pytest.fixture(scope="session")
 def processor(tokenizer: Any) -> Any:
-    """Pictures of at most 49 tokens; no videos, whose processor needs torchvision."""
+    """Images of at most 49 tokens; no videos, whose processor needs torchvision."""
     made = transformers.Qwen3VLProcessor.__new__(transformers.Qwen3VLProcessor)
     made.image_processor, made.tokenizer, made.video_processor = image_processor("qwen3_vl"), tokenizer, None
     made.chat_template = TEMPLATE
-    for name, number in picture_ids(tokenizer).items():
+    for name, number in image_ids(tokenizer).items():
         setattr(made, name, number)
         setattr(made, name.removesuffix("_id"), tokenizer.convert_ids_to_tokens(number))
     return made

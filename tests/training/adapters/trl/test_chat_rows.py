@@ -63,7 +63,7 @@ def test_sentences_are_read_into_plans_several_in_a_row():
     assert rows != sentence_rows("Work the arm.", 13, tokenizer, seed=1)
 
 
-def test_what_fits_several_things_is_looked_for_again_and_then_asked_about():
+def test_what_fits_several_objects_is_looked_for_again_and_then_asked_about():
     tokenizer = byte_tokenizer()
     rows = unresolved_rows("Work the arm.", 4, tokenizer)
     for row in rows:

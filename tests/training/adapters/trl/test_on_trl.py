@@ -168,7 +168,7 @@ def test_twenty_episodes_are_worth_what_they_are_in_plain_sessions(make: Any) ->
     episodes.close()
 
 
-def test_pictures_reach_the_model(make: Any, episodes: Episodes, scripts: list[list[Reply]], processor: Any) -> None:
+def test_images_reach_the_model(make: Any, episodes: Episodes, scripts: list[list[Reply]], processor: Any) -> None:
     trainer = make(step_trainer(), episodes)
     scripted(trainer, scripts)
     output = trainer._generate_and_score_completions([dict(ROW) for _ in scripts])

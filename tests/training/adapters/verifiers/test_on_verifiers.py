@@ -156,7 +156,7 @@ def test_a_rollout_that_has_no_score_fails_and_has_no_reward(
     assert not trace.ok
     assert "The simulator is gone." in trace.errors[-1].message
     assert trace.rewards == {}
-    assert on_verifiers.EpisodeDoor.of_this_process().session(trace.id) is None
+    assert on_verifiers.EpisodeServer.of_this_process().session(trace.id) is None
 
 
 def test_an_episode_whose_turns_are_used_up_stops_the_rollout(model: ScriptedModel) -> None:
@@ -167,7 +167,7 @@ def test_an_episode_whose_turns_are_used_up_stops_the_rollout(model: ScriptedMod
 
 
 def test_calls_come_in_only_with_the_key() -> None:
-    door = on_verifiers.EpisodeDoor.of_this_process()
+    door = on_verifiers.EpisodeServer.of_this_process()
     host, port, _ = door.address
     with pytest.raises(Exception, match="digest"):
         on_verifiers.call_through((host, port, "00" * 32), "x", "robot.capture_image", {})

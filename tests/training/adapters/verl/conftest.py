@@ -33,7 +33,7 @@ def vlm(tokenizer: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def processor(tokenizer: Any, vlm: Any) -> Any:
-    """Pictures of at most 64 tokens; positions are counted by the model's own rule, as verl binds it."""
+    """Images of at most 64 tokens; positions are counted by the model's own rule, as verl binds it."""
     found = transformers.Qwen2_5_VLProcessor.__new__(transformers.Qwen2_5_VLProcessor)
     found.image_processor, found.tokenizer, found.video_processor = (
         image_processor("qwen2_5_vl", 50176),

@@ -1,4 +1,4 @@
-"""A rollout in verl's own agent loop: which tokens are the policy's, which pictures go along, and what it is worth."""
+"""A rollout in verl's own agent loop: which tokens are the policy's, which images go along, and what it is worth."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_second_prompt_begins_with_the_first_and_what_was_sampled_for_it(pla
     assert second[len(first) :][: turn["end"]] == output.response_ids[: turn["end"]]
 
 
-def test_each_picture_has_the_tokens_that_the_processor_gives_it(played: Any, processor: Any) -> None:
+def test_each_image_has_the_tokens_that_the_processor_gives_it(played: Any, processor: Any) -> None:
     output, server = played
     images = output.multi_modal_data["images"]
     assert [image.size for image in images] == [(320, 240)] * 2  # with the question, and of the camera
@@ -163,7 +163,7 @@ def test_a_response_without_room_ends_between_two_turns(
     server = scripted([LOOK, ANSWER])
     output = run(loop_of(on_verl.EpisodeLoop, config, server, tokenizer, processor))
     assert len(server.requests) == 1
-    assert len(output.multi_modal_data["images"]) == 1  # no picture without its tokens
+    assert len(output.multi_modal_data["images"]) == 1  # no image without its tokens
     assert set(output.response_mask) == {1}
     assert output.reward_score == 0.0
     assert output.extra_fields["ended_with"] == "TURN_BUDGET"

@@ -46,7 +46,7 @@ def asked(protocol: Protocol, schemas: Sequence[dict[str, Any]], words: str = "P
 
 
 @pytest.fixture(scope="module")
-def picture() -> np.ndarray:
+def image() -> np.ndarray:
     return np.random.default_rng(0).integers(0, 255, (120, 160, 3), dtype=np.uint8)
 
 
@@ -111,7 +111,7 @@ def test_led_they_work_whole_picks(server: Served, options: Options) -> None:
             while not session.done:
                 session.say(policy.respond(session.messages()))
             score, turns = session.score(), session.episode.turns
-            assert any(message.picture is not None for message in session.messages())
+            assert any(message.image is not None for message in session.messages())
         environment.close()
         assert score.truth.success, score.truth.reasons
         assert not [turn.parsed.problem for turn in turns if turn.parsed.problem]
@@ -181,17 +181,17 @@ def test_tokens_and_log_probabilities_are_those_of_the_model_in_transformers(
         assert (told > own + 1.0).any()
 
 
-def test_log_probabilities_after_pictures_are_those_of_the_model_in_transformers(
-    server: Served, options: Options, model: Any, picture: np.ndarray
+def test_log_probabilities_after_images_are_those_of_the_model_in_transformers(
+    server: Served, options: Options, model: Any, image: np.ndarray
 ) -> None:
-    pictures = [picture, np.roll(picture[:60], 40, axis=1)]
+    shown = [image, np.roll(image[:60], 40, axis=1)]
     conversation = [*asked(SPACETOOLS, ()), Message("assistant", "<think>Hm.</think>")]
-    conversation += [Message("tool", f"Seen. <image {k}>", "", k, seen) for k, seen in enumerate(pictures)]
+    conversation += [Message("tool", f"Seen. <image {k}>", "", k, seen) for k, seen in enumerate(shown)]
     policy = make_policy(server.spec, SPACETOOLS, (), options(temperature=0.0, logprobs=True, max_tokens=20))
     reply = policy.respond(conversation)
     prompt = server.ask(**policy._body(conversation, 20))["prompt_token_ids"]
     images = transformers.AutoImageProcessor.from_pretrained(server.folder)
-    seen = images(images=pictures, return_tensors="pt")
+    seen = images(images=shown, return_tensors="pt")
     assert prompt.count(model.config.image_token_id) == int(seen["image_grid_thw"].prod(-1).sum()) // 4 > 0
     told = np.array(reply.logprobs)
     assert np.abs(own_logprobs(model, prompt, reply.token_ids, **seen) - told).max() < 1e-3
@@ -231,14 +231,14 @@ def wait(holds: Callable[[], bool], longest_s: float = 300.0) -> None:
 
 
 def test_64_conversations_at_once_get_each_their_own_answer(
-    server: Served, options: Options, schemas: list[dict[str, Any]], picture: np.ndarray
+    server: Served, options: Options, schemas: list[dict[str, Any]], image: np.ndarray
 ) -> None:
     tools = schemas[:4]
     settings = options(temperature=0.0, guided="vllm", logprobs=True, max_tokens=32)
     most, over = [0.0], threading.Event()
 
     def answer(number: int) -> Any:
-        shown = np.roll(picture, number, axis=1)
+        shown = np.roll(image, number, axis=1)
         conversation = asked(SPACETOOLS, tools, f"Pick up can {number}")
         conversation[1] = Message("user", f"<image 0>\n{conversation[1].text}", conversation[1].words, 0, shown)
         return make_policy(server.spec, SPACETOOLS, tools, settings).respond(conversation)

@@ -1,4 +1,4 @@
-"""The six skills over the perception that recognises by pixels: on camera pictures, on crops of them, on drawings."""
+"""The six skills over the perception that recognises by pixels: on camera images, on crops of them, on drawings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_skill_works_without_the_simulators_ids(toolbox: Toolbox, session:
     assert lines.endswith("(backend: pixels)")
 
 
-def test_a_thing_seen_in_a_crop_is_where_it_is_seen_in_the_whole_picture(toolbox: Toolbox, session: Session) -> None:
+def test_an_object_seen_in_a_crop_is_where_it_is_seen_in_the_whole_image(toolbox: Toolbox, session: Session) -> None:
     def place(image: str) -> list[float]:
         told = text(toolbox.call("Get3DPoint", {"img_path": image, "text_labels": ["red box"]}, session))
         return [float(number) for number in re.findall(r"-?\d\.\d{3}", told)]
@@ -72,19 +72,19 @@ def test_what_a_crop_does_not_show_is_not_found_in_it(toolbox: Toolbox, session:
     assert record.result.error.code is ErrorCode.OBJECT_NOT_FOUND
 
 
-def test_things_in_a_drawing_are_counted_and_its_depth_is_unavailable(toolbox: Toolbox, session: Session) -> None:
+def test_objects_in_a_drawing_are_counted_and_its_depth_is_unavailable(toolbox: Toolbox, session: Session) -> None:
     arguments = {"img_path": "image-1", "text_labels": ["red circles", "blue square"]}
     told = text(toolbox.call("CountObjects", arguments, session))
     assert told.splitlines()[0] == "red circles: count 2, centroids (60, 60), (150, 170)."
     assert told.splitlines()[1].startswith("blue square: count 1, centroids (230, 130).")
     error = toolbox.call("EstimateDepth", {"img_path": "image-1"}, session).result.error
     assert error is not None
-    assert error.code is ErrorCode.PICTURE_UNUSABLE
+    assert error.code is ErrorCode.IMAGE_UNUSABLE
 
 
 @pytest.mark.parametrize("backend", ["sim", "pixels"])
 @pytest.mark.parametrize("part", [None, [100, 60, 540, 440]])
-def test_the_table_is_one_thing_that_every_skill_can_look_at(backend: str, part: list[int] | None) -> None:
+def test_the_table_is_one_object_that_every_skill_can_look_at(backend: str, part: list[int] | None) -> None:
     station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=backend))
     ports = station.ports
     finder = ObjectFinder(ports.detector, ports.segmenter, ports.depth)
@@ -101,9 +101,9 @@ def test_the_table_is_one_thing_that_every_skill_can_look_at(backend: str, part:
         return text(toolbox.call(name, {"img_path": f"image-{shown}", "text_labels": ["table"]}, session)).splitlines()
 
     outlined = finder.outline(image, *finder.detect(image, "table").value).value
-    things = np.any([one.mask for one in finder.everything(image).value], axis=0)
+    objects = np.any([one.mask for one in finder.everything(image).value], axis=0)
     assert np.count_nonzero(outlined.mask) > 0.2 * outlined.mask.size
-    assert not (outlined.mask & things).any()
+    assert not (outlined.mask & objects).any()
     assert [line for line in told("SegmentObjects") if line.startswith("table 1: centroid")]
     (size,) = [line for line in told("EstimateSize") if line.startswith("table 1:")]
     assert f"{np.count_nonzero(outlined.mask)} px in area" in size

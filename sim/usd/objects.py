@@ -1,4 +1,4 @@
-"""What a file of one thing says that it is; nothing else of the file is read, and nothing that it refers to."""
+"""What a file of one object says that it is; nothing else of the file is read, and nothing that it refers to."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.results import invalid
 
 MAX_BYTES = 64 * MIB
-"""Longest file that is read [bytes]: a thing of a folder has at most some megabytes of triangles."""
+"""Longest file that is read [bytes]: an object of a folder has at most some megabytes of triangles."""
 
 
 @dataclass(frozen=True)
-class ExportedThing:
-    """A thing that `toolhand.sim.usd.stage.thing_text` wrote; the fields are those of PlacedObject."""
+class ExportedObject:
+    """An object that `toolhand.sim.usd.stage.object_text` wrote; the fields are those of PlacedObject."""
 
     item: str
     grip: float
     weight: float
 
 
-def read_thing(path: Path) -> ExportedThing:
-    """The thing that a .usda file holds.
+def read_object(path: Path) -> ExportedObject:
+    """The object that a .usda file holds.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another file, one that is too long, or one that OpenUSD cannot read;
@@ -48,4 +48,4 @@ def read_thing(path: Path) -> ExportedThing:
     numbers = [value for value in (grip, weight) if isinstance(value, float) and math.isfinite(value) and value > 0]
     if not isinstance(item, str) or len(numbers) != 2:
         raise invalid(f"{str(path)[:200]!r} holds no thing that this project exported.")
-    return ExportedThing(item, *numbers)
+    return ExportedObject(item, *numbers)

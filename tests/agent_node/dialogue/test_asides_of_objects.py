@@ -1,4 +1,4 @@
-"""A thing that is described after a comma, a question that names its subject first, and English that is short."""
+"""An object that is described after a comma, a question that names its subject first, and English that is short."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def said(words: str) -> str:
         ),
     ],
 )
-def test_what_is_said_of_a_thing_after_a_comma_tells_which_one(words: str, meant: str) -> None:
+def test_what_is_said_of_an_object_after_a_comma_tells_which_one(words: str, meant: str) -> None:
     assert said(words) == meant
 
 
-def test_what_may_be_said_of_the_thing_or_of_its_place_is_asked() -> None:
+def test_what_may_be_said_of_the_object_or_of_its_place_is_asked() -> None:
     assert [part.act for part in read("put the can in the bowl, the green one")] == [
         Unsure(("put the green can in the bowl", "put the can in the green bowl"))
     ]
@@ -90,7 +90,7 @@ def test_a_question_may_name_first_what_it_is_about(words: str, act: tuple[str, 
         "lemon next to the bowl, when?",
     ],
 )
-def test_a_thing_and_its_place_before_a_question_move_nothing(words: str) -> None:
+def test_an_object_and_its_place_before_a_question_move_nothing(words: str) -> None:
     robot = TextRobot()
     turn = dialogue(robot).say(words)
     assert turn.error_code in (ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS)
@@ -142,7 +142,7 @@ def test_another_language_with_words_of_english_is_answered_in_it(words: str, la
 
 
 @pytest.mark.parametrize(
-    ("words", "things"),
+    ("words", "objects"),
     [
         ("stack the two cubes", ("two", "cubes")),
         ("stack the cubes", ("the cubes",)),
@@ -150,8 +150,8 @@ def test_another_language_with_words_of_english_is_answered_in_it(words: str, la
         ("can you stack those two boxes up?", ("two", "boxes")),
     ],
 )
-def test_a_stack_of_things_alike_keeps_how_many_there_are(words: str, things: tuple[str, ...]) -> None:
-    assert [part.act for part in read(words)] == [GroupAct("stack", things)]
+def test_a_stack_of_objects_alike_keeps_how_many_there_are(words: str, objects: tuple[str, ...]) -> None:
+    assert [part.act for part in read(words)] == [GroupAct("stack", objects)]
 
 
 @pytest.mark.parametrize(

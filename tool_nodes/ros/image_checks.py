@@ -1,4 +1,4 @@
-"""Where a camera was when it took a picture, by the transforms."""
+"""Where a camera was when it took an image, by the transforms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end
         transforms: Filled by a `tf2_ros.TransformListener`.
         base_frame: Name of the base's frame.
         frame_id: Name of the camera's optical frame.
-        stamp: Time of the picture.
+        stamp: Time of the image.
         end: When to stop waiting for it, on the monotonic clock [s].
 
     Raises:
@@ -44,7 +44,7 @@ def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end
 
 
 def require_registered(transforms: Buffer, image: Header, depth: Header, end: float) -> None:
-    """Raise NotRegistered where depth is measured in another frame than the picture.
+    """Raise NotRegistered where depth is measured in another frame than the image.
 
     Args:
         transforms: Tells whether frames of two names lie at one place.

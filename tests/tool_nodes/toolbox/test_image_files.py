@@ -1,4 +1,4 @@
-"""Picture files from outside: what is opened, and what is refused before it is decoded."""
+"""Image files from outside: what is opened, and what is refused before it is decoded."""
 
 import ast
 import io
@@ -8,30 +8,30 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from toolhand.tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
 
 ROOT = Path(__file__).parents[3]
 GREY = Image.new("RGB", (8, 6), (99, 99, 99))
 
 
-def file_of(kind: str, picture: Image.Image = GREY, **options: object) -> bytes:
+def file_of(kind: str, image: Image.Image = GREY, **options: object) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
+    image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 def refused(source: Path | bytes, **options: object) -> str:
-    with pytest.raises(PictureFileError) as caught, opened(source, **options) as picture:
-        picture.load()
+    with pytest.raises(ImageFileError) as caught, opened(source, **options) as image:
+        image.load()
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("kind", USUAL)
-def test_usual_pictures_are_opened_where_they_are_allowed(kind: str, tmp_path: Path) -> None:
+def test_usual_images_are_opened_where_they_are_allowed(kind: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(file_of(kind))
-    with opened(tmp_path / "x", USUAL) as picture:
-        assert abs(np.asarray(picture.convert("RGB")).astype(int) - 99).max() <= 2
+    with opened(tmp_path / "x", USUAL) as image:
+        assert abs(np.asarray(image.convert("RGB")).astype(int) - 99).max() <= 2
 
 
 @pytest.mark.parametrize("kind", ["EPS", "PDF", "TGA", "PPM", "GIF", "TIFF"])
@@ -44,16 +44,16 @@ def test_a_size_is_refused_before_anything_is_decoded() -> None:
     assert refused(file_of("PNG", Image.new("1", (16_000, 16_000)))) == "it is too large: a side may have 8192 px"
     assert refused(file_of("PNG", Image.new("1", (9000, 9000)))) == "it is 9000x9000, and a side may have 8192 px"
     assert refused(file_of("PNG"), side=7) == "it is 8x6, and a side may have 7 px"
-    with opened(file_of("PNG"), side=8) as picture:
-        assert picture.size == (8, 6)
+    with opened(file_of("PNG"), side=8) as image:
+        assert image.size == (8, 6)
 
 
 def test_a_jpeg_of_endless_scans_is_refused() -> None:
     jpeg = file_of("JPEG", progressive=True)
     at = jpeg.index(b"\xff\xda")
     scan = jpeg[at : jpeg.index(b"\xff", at + 2)]
-    with opened(jpeg) as picture:
-        picture.load()
+    with opened(jpeg) as image:
+        image.load()
     assert refused(jpeg[:at] + scan * 200 + jpeg[at:]) == "it is a JPEG of more than 100 scans"
 
 
@@ -73,25 +73,25 @@ def test_a_file_that_is_too_long_is_refused_and_one_of_just_that_length_is_opene
     data = file_of("BMP")
     (tmp_path / "x.bmp").write_bytes(data)
     for source in (data, tmp_path / "x.bmp"):
-        monkeypatch.setattr("toolhand.tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data))
-        with opened(source, USUAL) as picture:
-            assert picture.size == GREY.size
-        monkeypatch.setattr("toolhand.tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data) - 1)
+        monkeypatch.setattr("toolhand.tool_nodes.toolbox.image_files.MAX_FILE_BYTES", len(data))
+        with opened(source, USUAL) as image:
+            assert image.size == GREY.size
+        monkeypatch.setattr("toolhand.tool_nodes.toolbox.image_files.MAX_FILE_BYTES", len(data) - 1)
         assert refused(source, formats=USUAL).startswith("it is longer than")
 
 
-def test_an_error_that_is_not_the_pictures_passes_as_it_is() -> None:
+def test_an_error_that_is_not_the_images_passes_as_it_is() -> None:
     with pytest.raises(KeyError), opened(file_of("PNG")):
         raise KeyError("mine")
 
 
-def test_nothing_else_in_the_project_opens_pictures() -> None:
+def test_nothing_else_in_the_project_opens_images() -> None:
     found = []
     for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "toolhand/cli/main.py"):
         path = ROOT / room
         for file in [path] if path.is_file() else path.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 opens = isinstance(node, ast.Attribute) and node.attr == "open" and isinstance(node.value, ast.Name)
-                if opens and node.value.id == "Image" and file.name != "picture_files.py":  # type: ignore[attr-defined]
+                if opens and node.value.id == "Image" and file.name != "image_files.py":  # type: ignore[attr-defined]
                     found.append(str(file))
     assert not found

@@ -1,4 +1,4 @@
-"""What an operator points at reaches models in words, whatever the protocol, and marked in a picture."""
+"""What an operator points at reaches models in words, whatever the protocol, and marked in an image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
 from toolhand.agent_node.policies.openai_chat import OpenAIChat
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
-from toolhand.agent_node.policy import sees_pictures
+from toolhand.agent_node.policy import sees_images
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.results import ToolResult
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -46,8 +46,8 @@ class Camera:
         return Frame(rgb, np.ones((96, 128), np.float32), np.diag([100.0, 100.0, 1.0]), np.eye(4), 1.0)
 
 
-def texts_and_pictures(content: Any) -> Iterator[str | np.ndarray]:
-    """The words and pictures of a request's message, in order."""
+def texts_and_images(content: Any) -> Iterator[str | np.ndarray]:
+    """The words and images of a request's message, in order."""
     for part in [content] if isinstance(content, str) else content:
         if isinstance(part, str) or part["type"] == "text":
             yield part if isinstance(part, str) else part["text"]
@@ -58,14 +58,14 @@ def texts_and_pictures(content: Any) -> Iterator[str | np.ndarray]:
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 @pytest.mark.parametrize("name", ["spacetools", "spacetools_pointing", "native", "peria", "evic", "last"])
-def test_a_model_is_given_the_points_in_words_and_marked_in_a_picture(
+def test_a_model_is_given_the_points_in_words_and_marked_in_an_image(
     server: Any, quick: Any, api: str, name: str
 ) -> None:
     camera, protocol = Camera(), load_protocol(name)
     toolbox = Toolbox([camera])
-    pictures, caption = pointed_picture(SENTENCE, POINTED, camera.capture)
+    images, caption = pointed_picture(SENTENCE, POINTED, camera.capture)
     settings = ConversationSettings(4, protocol)
-    conversation = Conversation(SENTENCE, toolbox, settings, pictures=pictures, caption=caption, memory="A can fell.")
+    conversation = Conversation(SENTENCE, toolbox, settings, images=images, caption=caption, memory="A can fell.")
     assert conversation.episode.session.images[0].frame is not None, "calls may name the picture"
     if api == "openai":
         policy: Any = OpenAIChat("m", f"{server.url}/v1", protocol, toolbox.schemas(), quick)
@@ -74,10 +74,10 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_a_picture(
         policy = AnthropicMessages("m", server.url, protocol, toolbox.schemas(), quick, "key")
         said = {"type": "text", "text": "<answer>x</answer>"}
         server.will(server.json({"type": "message", "content": [said], "usage": {}, "stop_reason": "end_turn"}))
-    assert sees_pictures(policy)
+    assert sees_images(policy)
     policy.respond(conversation.messages)
     asked = [message for message in server.requests[0]["messages"] if message["role"] == "user"]
-    parts = list(texts_and_pictures(asked[0]["content"]))
+    parts = list(texts_and_images(asked[0]["content"]))
     shown = [part for part in parts if not isinstance(part, str)]
     assert len(shown) == 1
     for (u, v), marked in (((32, 48), True), ((96, 24), True), ((64, 80), False)):
@@ -90,13 +90,13 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_a_picture(
     assert "A can fell." in words
 
 
-def test_a_command_without_a_point_takes_no_picture() -> None:
+def test_a_command_without_a_point_takes_no_image() -> None:
     camera = Camera()
     assert pointed_picture("pick up the can", POINTED, camera.capture) == ([], "")
-    pictures, caption = pointed_picture("pick up the can at (0.750, 0.250)", POINTED, camera.capture)
-    assert (len(pictures), camera.taken) == (1, 1)
+    images, caption = pointed_picture("pick up the can at (0.750, 0.250)", POINTED, camera.capture)
+    assert (len(images), camera.taken) == (1, 1)
     assert caption.endswith("marked: 1 at (0.750, 0.250).")
 
 
 def test_the_rules_read_words_alone() -> None:
-    assert not sees_pictures(ScriptedPolicy())
+    assert not sees_images(ScriptedPolicy())

@@ -1,7 +1,7 @@
-"""Things without end, drawn from a seed; the set "generated".
+"""Objects without end, drawn from a seed; the set "generated".
 
-`17` is the first thing of seed 17, of a drawn family; `bowl-17` is a bowl; `17-3` and `bowl-17-3` are further things of
-that seed, as a scene of several needs them. Some seeds give all their things one hue.
+`17` is the first object of seed 17, of a drawn family; `bowl-17` is a bowl; `17-3` and `bowl-17-3` are further objects
+of that seed, as a scene of several needs them. Some seeds give all their objects one hue.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from toolhand.tool_nodes.perception.colours import name_colour
 FRICTION = (0.2, 1.2)
 """Bounds of the sliding friction [-], from wet plastic on steel to rubber on wood; evenly drawn."""
 MASS_KG = (0.015, 0.6)
-"""Bounds of the mass of a generated thing [kg]: a light packet, and what a hand of 60 N still lifts at the friction 0.2
-of the most slippery."""
+"""Bounds of the mass of a generated object [kg]: a light packet, and what a hand of 60 N still lifts at the friction
+0.2 of the most slippery."""
 _ALIKE = 0.3
-"""Share of seeds whose things have one hue [-]: colour alone must not tell neighbours apart in all scenes."""
+"""Share of seeds whose objects have one hue [-]: colour alone must not tell neighbours apart in all scenes."""
 _KEPT = 256
-"""Things that are kept once they were made [-]: those of some scenes."""
+"""Objects that are kept once they were made [-]: those of some scenes."""
 _STREAM = 0x6F62
 """Number of this set in its seeds, so that no other user of the same seed draws the same numbers."""
 _NAME = re.compile(rf"(?:({'|'.join(FAMILIES)})-)?(0|[1-9][0-9]{{0,17}})(?:-([1-9][0-9]{{0,5}}))?")
 
 
 class _Generated(Mapping[str, ObjectAsset]):
-    """Things by name; there is no end of them, and one of each family is listed."""
+    """Objects by name; there is no end of them, and one of each family is listed."""
 
     def __getitem__(self, name: str) -> ObjectAsset:
         match = _NAME.fullmatch(name)
         if match is None:
             raise KeyError(name)
-        return _thing(int(match[2]), int(match[3] or 0), match[1])
+        return _object(int(match[2]), int(match[3] or 0), match[1])
 
     def __iter__(self) -> Iterator[str]:
         return (f"{family}-0" for family in FAMILIES)
@@ -52,7 +52,7 @@ class _Generated(Mapping[str, ObjectAsset]):
         return len(FAMILIES)
 
     def drawn(self, seed: int, n: int) -> list[str]:
-        """Names of n things of a seed: what a scene of that seed holds."""
+        """Names of n objects of a seed: what a scene of that seed holds."""
         return [f"{seed}-{k}" if k else str(seed) for k in range(n)]
 
 
@@ -60,7 +60,7 @@ GENERATED = _Generated()
 
 
 @lru_cache(_KEPT)
-def _thing(seed: int, number: int, family: str | None) -> MeshAsset:
+def _object(seed: int, number: int, family: str | None) -> MeshAsset:
     rng = np.random.default_rng([_STREAM, seed, number])
     name = str(rng.choice(list(FAMILIES)))
     if family is not None and family != name:

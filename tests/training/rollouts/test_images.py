@@ -1,4 +1,4 @@
-"""The store: each picture and text once, whole or not at all, and what it says is checked when it is read."""
+"""The store: each image and text once, whole or not at all, and what it says is checked when it is read."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import numpy as np
 import pytest
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.rollouts.pictures import PictureStore, hash_of
+from toolhand.training.rollouts.images import ImageStore, hash_of
 
 RGB = np.random.default_rng(3).integers(0, 256, (24, 32, 3), dtype=np.uint8)
 
 
-def test_a_picture_is_kept_once_and_comes_back_to_the_pixel(tmp_path: Path) -> None:
-    store = PictureStore(tmp_path)
+def test_an_image_is_kept_once_and_comes_back_to_the_pixel(tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
     name = store.add(RGB)
-    assert store.add(RGB.copy()) == name == PictureStore(tmp_path).add(np.asfortranarray(RGB))
+    assert store.add(RGB.copy()) == name == ImageStore(tmp_path).add(np.asfortranarray(RGB))
     assert store.add(RGB.reshape(32, 24, 3)) != name, "the same bytes in another shape are another picture"
-    np.testing.assert_array_equal(PictureStore(tmp_path).get(name), RGB)
+    np.testing.assert_array_equal(ImageStore(tmp_path).get(name), RGB)
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
 
 
 def test_a_text_is_kept_once_and_comes_back_to_the_letter(tmp_path: Path) -> None:
-    store = PictureStore(tmp_path)
+    store = ImageStore(tmp_path)
     for text in ("You are a robot.\r\n", "half a pair \ud83d", ""):
         name = store.add_text(text)
         assert store.add_text(text) == name
-        assert PictureStore(tmp_path).get_text(name) == text
+        assert ImageStore(tmp_path).get_text(name) == text
 
 
 @pytest.mark.parametrize("wrong", [RGB[..., 0], RGB.astype(float), np.zeros((0, 4, 3), np.uint8), "picture"])
-def test_what_is_no_picture_is_refused(wrong: Any) -> None:
+def test_what_is_no_image_is_refused(wrong: Any) -> None:
     with pytest.raises(ToolError, match="uint8 with the shape"):
         hash_of(wrong)
 
 
 def test_a_file_that_is_gone_damaged_or_another_one_is_told(tmp_path: Path) -> None:
-    store = PictureStore(tmp_path)
+    store = ImageStore(tmp_path)
     name, text = store.add(RGB), store.add_text("words")
     other = store.add(RGB[::-1].copy())
     whole = store.path(name).read_bytes()
@@ -63,7 +63,7 @@ def test_a_file_that_is_gone_damaged_or_another_one_is_told(tmp_path: Path) -> N
 
 
 def test_a_full_disk_gives_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = PictureStore(tmp_path)
+    store = ImageStore(tmp_path)
 
     def full(path: Path, content: bytes) -> int:
         path.touch()

@@ -28,7 +28,7 @@ _LOT = re.compile(r"\b([A-Z]\s?\d\s?-\s?\d{4})\b")
 
 
 WIDER = 4 / 3
-"""Width of the camera's pictures by their height [-]."""
+"""Width of the camera's images by their height [-]."""
 
 
 def count(question: ReadQuestion) -> Script:
@@ -69,7 +69,7 @@ def point(question: ReadQuestion) -> Script:
 
 
 def yes_no(question: ReadQuestion) -> Script:
-    """Compare the boxes' feet: on a table that is seen from above, what is higher in the picture is farther away."""
+    """Compare the boxes' feet: on a table that is seen from above, what is higher in the image is farther away."""
     first = yield from _detected(question.blanks["a"])
     second = yield from _detected(question.blanks["b"])
     right = (first[0] + first[2] - second[0] - second[2]) / 2 * WIDER
@@ -127,8 +127,8 @@ def map_stations(question: ReadQuestion) -> Script:
     raise Done("Those lie between.", ", ".join(names[1:-1]))
 
 
-def _picture(response: Response) -> int:
-    """Index of the picture that came back."""
+def _image(response: Response) -> int:
+    """Index of the image that came back."""
     if response.image_index is None:
         raise Unread("no picture came back")
     return response.image_index
@@ -146,7 +146,7 @@ def small_print(question: ReadQuestion) -> Script:
     corners = ",".join(map(str, region))
     crop = yield from asked(
         f"The small print is too small here; I look closer at the {name}.",
-        _picture,
+        _image,
         ("image_crop", {"image_index": 0, "bounding_box": f"\\boxed{{{corners}}}"}),
     )
     text = yield from asked(

@@ -1,4 +1,4 @@
-"""Which colour image, depth image and calibration make one picture."""
+"""Which colour image, depth image and calibration make one image."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MatchedMessages:
     depth: Image
 
 
-class PictureMatching:
+class ImageMatching:
     """Collects the messages for one request.
 
     Image and depth are of the same moment, or of moments between which the arm did not move and that are at most the
@@ -86,7 +86,7 @@ class PictureMatching:
             self._look(last_chance=False)
 
     def wait(self, end: float, last_chance: bool = True) -> MatchedMessages:
-        """The picture, as soon as it is complete; at the last chance the best there is by then.
+        """The image, as soon as it is complete; at the last chance the best there is by then.
 
         Raises:
             TimeoutError: There is none at `end` (monotonic) [s].
@@ -117,7 +117,7 @@ class PictureMatching:
 
     @property
     def rejected(self) -> str:
-        """Why the images and depth images that came were no picture, as part of a sentence."""
+        """Why the images and depth images that came were no image, as part of a sentence."""
         with self._changed:
             if self._arm_moved:
                 return self._arm_moved

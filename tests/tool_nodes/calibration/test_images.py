@@ -1,4 +1,4 @@
-"""The board in simulated pictures: found, or refused with what to do."""
+"""The board in simulated images: found, or refused with what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ TILTED = pose(np.array([[0.98, -0.17, 0.1], [0.17, 0.985, 0.02], [-0.1, -0.003, 
 TILTED[:3, :3] = np.linalg.svd(TILTED[:3, :3])[0] @ np.linalg.svd(TILTED[:3, :3])[2]
 
 
-def picture(T: FloatArray = TILTED, board: CharucoBoard = USUAL, mirrored: bool = False, noise: float = 2.0) -> Frame:
+def make_image(
+    T: FloatArray = TILTED, board: CharucoBoard = USUAL, mirrored: bool = False, noise: float = 2.0
+) -> Frame:
     rgb = np.full((SIZE[1], SIZE[0], 3), 120, np.uint8)
     depth = np.full(SIZE[::-1], 1.0, np.float32)
     painted = PaintedBoard(pattern(board), board.square_m / MODULES, mirrored=mirrored)
@@ -35,7 +37,7 @@ def picture(T: FloatArray = TILTED, board: CharucoBoard = USUAL, mirrored: bool 
 
 
 def test_corners_are_found_where_the_board_truly_is() -> None:
-    found = find_corners(picture().rgb, USUAL)
+    found = find_corners(make_image().rgb, USUAL)
     assert len(found.ids) == len(USUAL.corners)
     true = project(transform(TILTED, USUAL.corners), K)
     assert np.abs(found.pixels - true).max() < 0.25
@@ -44,7 +46,7 @@ def test_corners_are_found_where_the_board_truly_is() -> None:
 
 
 def test_what_is_nearer_hides_the_board_and_its_depth_is_drawn() -> None:
-    frame = picture()
+    frame = make_image()
     assert frame.depth.min() == pytest.approx(0.45, abs=0.04)
     rgb = np.full((SIZE[1], SIZE[0], 3), 120, np.uint8)
     near = np.full(SIZE[::-1], 0.2, np.float32)
@@ -55,16 +57,16 @@ def test_what_is_nearer_hides_the_board_and_its_depth_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (picture(mirrored=True), "The board is mirrored"),
-        (replace(picture(), rgb=np.full_like(picture().rgb, 3)), "too dark"),
-        (picture(pose(np.eye(3), [0.14, 0.05, 0.45])), "of the board's 24 corners"),
-        (picture(pose(np.eye(3), [-0.12, -0.09, -1.0])), "no marker of it is to be seen"),
+        (make_image(mirrored=True), "The board is mirrored"),
+        (replace(make_image(), rgb=np.full_like(make_image().rgb, 3)), "too dark"),
+        (make_image(pose(np.eye(3), [0.14, 0.05, 0.45])), "of the board's 24 corners"),
+        (make_image(pose(np.eye(3), [-0.12, -0.09, -1.0])), "no marker of it is to be seen"),
     ],
 )
-def test_a_picture_without_enough_of_the_board_says_why_and_what_to_do(frame: Frame, words: str) -> None:
+def test_an_image_without_enough_of_the_board_says_why_and_what_to_do(frame: Frame, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         find_corners(frame.rgb, USUAL)
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE
     assert words in caught.value.message
     assert caught.value.hint
 
@@ -82,7 +84,7 @@ def test_a_board_is_read_as_it_is_written() -> None:
     assert parse_board(str(CharucoBoard(9, 6, 0.0275))) == CharucoBoard(9, 6, 0.0275)
 
 
-def test_a_camera_is_calibrated_by_pictures() -> None:
+def test_a_camera_is_calibrated_by_images() -> None:
     rig = Rig("wrist", 7)
     taken = rig.take(8)
     found = solve(rig.robot, taken.joints, taken.seen, rig.said.board, K=rig.model.K, size=SIZE, on_hand=True)

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from toolhand.console import keeper
-from toolhand.console.keeper import ConsoleKeeper
+from toolhand.console import supervisor
 from toolhand.console.settings import ConsoleSettings
+from toolhand.console.supervisor import ConsoleSupervisor
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 PATIENCE_S = 30.0
@@ -65,16 +65,16 @@ def until(true: Callable[[], Any]) -> Any:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsoleKeeper]:
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsoleSupervisor]:
     for name in ("fake_stop", "fake_pages"):
         (tmp_path / f"{name}.py").write_text(CHILD)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("KEPT", str(tmp_path / "log"))
-    monkeypatch.setattr(keeper, "STOP_MODULE", "fake_stop")
-    monkeypatch.setattr(keeper, "PAGES_MODULE", "fake_pages")
-    monkeypatch.setattr(keeper, "AGAIN_S", 0.1)
+    monkeypatch.setattr(supervisor, "STOP_MODULE", "fake_stop")
+    monkeypatch.setattr(supervisor, "PAGES_MODULE", "fake_pages")
+    monkeypatch.setattr(supervisor, "AGAIN_S", 0.1)
     settings = ConsoleSettings(port=free_port(), stop_port=free_port(), approval_token="the operator's own")
-    kept = ConsoleKeeper(settings, print)
+    kept = ConsoleSupervisor(settings, print)
     yield kept
     kept.close()
 
@@ -86,7 +86,7 @@ def free_port() -> int:
 
 
 def test_pages_come_back_and_the_console_ends_with_its_stop_server(
-    kept: ConsoleKeeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kept: ConsoleSupervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept.start()
     first = kept.pids()
@@ -114,7 +114,7 @@ def test_pages_come_back_and_the_console_ends_with_its_stop_server(
 
 @pytest.mark.parametrize(("fails", "said"), [("fake_stop", "The stop server"), ("fake_pages", "The pages")])
 def test_what_cannot_start_is_said_and_leaves_nothing(
-    kept: ConsoleKeeper, monkeypatch: pytest.MonkeyPatch, fails: str, said: str
+    kept: ConsoleSupervisor, monkeypatch: pytest.MonkeyPatch, fails: str, said: str
 ) -> None:
     monkeypatch.setenv("FAILS", fails)
     with pytest.raises(ToolError, match=f"{said} could not be started: exit status 3") as failed:
@@ -130,9 +130,9 @@ def served(port: int) -> bytes:
 
 
 def test_pages_come_back_at_a_port_that_orphans_of_theirs_still_hold(
-    kept: ConsoleKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: ConsoleSupervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their socket is the keeper's: whoever else has it, and lives on, keeps nobody from being served."""
+    """Their socket is the supervisor's: whoever else has it, and lives on, keeps nobody from being served."""
     monkeypatch.setenv("ORPHAN", str(tmp_path / "orphans"))
     kept.start()
     orphans = [int(line) for line in (tmp_path / "orphans").read_text().splitlines()]
@@ -154,14 +154,14 @@ def test_pages_come_back_at_a_port_that_orphans_of_theirs_still_hold(
             os.kill(orphan, signal.SIGKILL)
 
 
-def test_processes_end_with_a_command_that_is_killed(kept: ConsoleKeeper, tmp_path: Path) -> None:
+def test_processes_end_with_a_command_that_is_killed(kept: ConsoleSupervisor, tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import sys, time
-        sys.path[:0] = {[str(tmp_path), str(Path(keeper.__file__).parents[1])]!r}
-        from toolhand.console import keeper
+        sys.path[:0] = {[str(tmp_path), str(Path(supervisor.__file__).parents[1])]!r}
+        from toolhand.console import supervisor
         from toolhand.console.settings import ConsoleSettings
-        keeper.STOP_MODULE, keeper.PAGES_MODULE = "fake_stop", "fake_pages"
-        kept = keeper.ConsoleKeeper(ConsoleSettings(port={free_port()}, stop_port={free_port()}), print)
+        supervisor.STOP_MODULE, supervisor.PAGES_MODULE = "fake_stop", "fake_pages"
+        kept = supervisor.ConsoleSupervisor(ConsoleSettings(port={free_port()}, stop_port={free_port()}), print)
         kept.start()
         print(*kept.pids().values(), flush=True)
         time.sleep(1000)

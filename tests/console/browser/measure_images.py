@@ -1,6 +1,6 @@
 """What the pages' process takes while a page shows a camera: `python -m tests.console.browser.measure_pictures`.
 
-The camera is that of the simulated graph, which renders 640 x 480 pictures in real time on the same processor; the arm
+The camera is that of the simulated graph, which renders 640 x 480 images in real time on the same processor; the arm
 is parked. Counted is the processor time of the pages' process, which takes the messages from the graph, encodes them
 and sends them. The 3D view has a window of its own, as in every browser without a GPU.
 """
@@ -17,12 +17,12 @@ from playwright.sync_api import sync_playwright
 
 from tests.console.browser.conftest import CHROMIUM, FLAGS
 from tests.console.browser.graph_rig import GraphRig
-from tests.console.browser.test_figures import pictures_cost
+from tests.console.browser.test_figures import images_cost
 
 LONGEST_MS = 300_000
 """Longest wait for a page on a busy machine [ms]."""
 SETTLED_S = 5.0
-"""Time from the first picture until counting begins [s]."""
+"""Time from the first image until counting begins [s]."""
 
 
 def measure(seconds: float, with_3d: bool) -> dict[str, float | bool]:
@@ -42,7 +42,7 @@ def measure(seconds: float, with_3d: bool) -> dict[str, float | bool]:
             context.new_page().goto(f"{rig.url}/scene/")
             page.bring_to_front()
         page.wait_for_timeout(1000 * SETTLED_S)
-        rate, share, memory_mb = pictures_cost(page, rig.console_pids()["pages"], seconds)
+        rate, share, memory_mb = images_cost(page, rig.console_pids()["pages"], seconds)
         browser.close()
     return {
         "3D": with_3d,

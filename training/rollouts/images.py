@@ -1,4 +1,4 @@
-"""Pictures and long texts of rollouts, each kept once, by the hash of what it shows or says."""
+"""Images and long texts of rollouts, each kept once, by the hash of what it shows or says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes.files import MIB, read_file
 from toolhand.tool_nodes.results import invalid
-from toolhand.tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
+from toolhand.tool_nodes.toolbox.image_files import MAX_FILE_BYTES, ImageFileError, opened
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -27,15 +27,15 @@ _TEXTS = 64
 """Texts, those read last, that stay in memory [-]: system prompts and schemas, which all rollouts share."""
 
 
-class PictureSource(Protocol):
-    """Has pictures by their hash, as a `PictureStore`."""
+class ImageSource(Protocol):
+    """Has images by their hash, as a `ImageStore`."""
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """The picture, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
+        """The image, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
 
 
-class PictureStore:
-    """A folder of pictures (PNG) and long texts, which many processes may write at once.
+class ImageStore:
+    """A folder of images (PNG) and long texts, which many processes may write at once.
 
     Args:
         folder: Where it lies; made by what is first added.
@@ -47,7 +47,7 @@ class PictureStore:
         self._read = functools.lru_cache(_TEXTS)(self._read_text)
 
     def add(self, rgb: NDArray[np.uint8]) -> str:
-        """Keep a picture, whole or not at all.
+        """Keep an image, whole or not at all.
 
         Args:
             rgb: uint8 (H, W, 3).
@@ -56,7 +56,7 @@ class PictureStore:
             SHA-256 of its size and pixels, in hexadecimal digits.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for what is no picture; UNAVAILABLE where it cannot be written.
+            ToolError: INVALID_ARGUMENT for what is no image; UNAVAILABLE where it cannot be written.
         """
         name = hash_of(rgb)
         if name not in self._written:
@@ -69,16 +69,16 @@ class PictureStore:
         return name
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """The picture of a hash, uint8 RGB (H, W, 3).
+        """The image of a hash, uint8 RGB (H, W, 3).
 
         Raises:
             ToolError: INVALID_ARGUMENT where there is none, or its file shows something else.
         """
         path = self.path(name)
         try:
-            with opened(read_file(path, MAX_FILE_BYTES, self.folder), ("PNG",)) as picture:
-                rgb = np.asarray(picture.convert("RGB"))
-        except (PictureFileError, OSError) as error:
+            with opened(read_file(path, MAX_FILE_BYTES, self.folder), ("PNG",)) as image:
+                rgb = np.asarray(image.convert("RGB"))
+        except (ImageFileError, OSError) as error:
             raise invalid(
                 f"The store has no picture {name[:12]} that can be read: {getattr(error, 'strerror', '') or error}."
             ) from error
@@ -87,7 +87,7 @@ class PictureStore:
         return rgb
 
     def path(self, name: str) -> Path:
-        """Where the picture of a hash lies. Raises ToolError INVALID_ARGUMENT for what is no hash."""
+        """Where the image of a hash lies. Raises ToolError INVALID_ARGUMENT for what is no hash."""
         return self.folder / "pictures" / _checked(name)[:2] / f"{name}.png"
 
     def add_text(self, text: str) -> str:
@@ -120,7 +120,7 @@ class PictureStore:
 
 
 def hash_of(rgb: NDArray[np.uint8]) -> str:
-    """SHA-256 of a picture's size and pixels. Raises ToolError INVALID_ARGUMENT for what is no uint8 (H, W, 3)."""
+    """SHA-256 of an image's size and pixels. Raises ToolError INVALID_ARGUMENT for what is no uint8 (H, W, 3)."""
     if not isinstance(rgb, np.ndarray) or rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
         raise invalid("A picture must be an array of uint8 with the shape (H, W, 3).")
     digest = hashlib.sha256(f"{rgb.shape[0]}x{rgb.shape[1]}".encode())

@@ -1,4 +1,4 @@
-"""Pictures with truth, and the reader that knows it."""
+"""Images with truth, and the reader that knows it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from toolhand.sim.drawings import samples as pictures
-from toolhand.sim.drawings.builder import COLOURS, PictureBuilder
+from toolhand.sim.drawings import samples as images
+from toolhand.sim.drawings.builder import COLOURS, ImageBuilder
 from toolhand.sim.drawings.text_truth import SimTextReader, TextNoise, font_size
 from toolhand.sim.station import Station
 from toolhand.sim.tasks.tasks import random_task
@@ -17,19 +17,19 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import Frame
 
 EXACT = SimTextReader(noise=TextNoise(confusion_rate=0.0))
-NAMES = [name for name in pictures.PICTURES if name != "street"]
+NAMES = [name for name in images.IMAGES if name != "street"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_seed_gives_the_same_picture_and_another_seed_another(name: str) -> None:
-    make = pictures.PICTURES[name]
+def test_a_seed_gives_the_same_image_and_another_seed_another(name: str) -> None:
+    make = images.IMAGES[name]
     assert np.array_equal(make(1).rgb, make(1).rgb)
     assert not np.array_equal(make(1).rgb, make(2).rgb)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_truth_lies_inside_the_picture_and_every_id_has_a_label(name: str) -> None:
-    frame = pictures.PICTURES[name](3)
+def test_truth_lies_inside_the_image_and_every_id_has_a_label(name: str) -> None:
+    frame = images.IMAGES[name](3)
     width, height = frame.size
     assert frame.ids is not None
     assert frame.labels is not None
@@ -43,7 +43,7 @@ def test_truth_lies_inside_the_picture_and_every_id_has_a_label(name: str) -> No
 
 
 def test_shapes_are_where_their_truth_says_in_the_colour_of_their_name() -> None:
-    frame = pictures.shapes(5)
+    frame = images.shapes(5)
     assert frame.ids is not None
     assert frame.labels is not None
     assert len(frame.labels) >= 7
@@ -53,27 +53,27 @@ def test_shapes_are_where_their_truth_says_in_the_colour_of_their_name() -> None
 
 
 def test_what_is_drawn_later_covers_what_is_there() -> None:
-    picture = PictureBuilder(60, 40)
-    picture.circle((20, 20), 10, COLOURS["red"], "red circle")
-    picture.rectangle((20, 0, 60, 40), COLOURS["blue"], "blue square")
-    ids = picture.frame().ids
+    image = ImageBuilder(60, 40)
+    image.circle((20, 20), 10, COLOURS["red"], "red circle")
+    image.rectangle((20, 0, 60, 40), COLOURS["blue"], "blue square")
+    ids = image.frame().ids
     assert ids is not None
     assert ids[20, 15] == 0
     assert ids[20, 25] == 1
 
 
-def test_a_text_that_sticks_out_of_the_picture_is_cut() -> None:
-    picture = PictureBuilder(40, 20)
-    picture.text("Harbour", (-10, 15), 16)
-    assert picture.frame().rgb.shape == (20, 40, 3)
+def test_a_text_that_sticks_out_of_the_image_is_cut() -> None:
+    image = ImageBuilder(40, 20)
+    image.text("Harbour", (-10, 15), 16)
+    assert image.frame().rgb.shape == (20, 40, 3)
 
 
 @pytest.mark.parametrize("size", [14, 22, 60])
 @pytest.mark.parametrize("text", ["Harbour", "PEINTRE", "summon", "Quay 12"])
 def test_the_font_size_follows_from_the_height_of_the_ink(text: str, size: int) -> None:
-    picture = PictureBuilder(600, 100)
-    picture.text(text, (10, 70), size)
-    (span,) = picture.frame().texts or ()
+    image = ImageBuilder(600, 100)
+    image.text(text, (10, 70), size)
+    (span,) = image.frame().texts or ()
     assert font_size(span) == pytest.approx(size, rel=0.14)
 
 
@@ -81,9 +81,9 @@ def test_the_font_size_follows_from_the_height_of_the_ink(text: str, size: int) 
 
 
 def lines(size: float, text: str = "Market Square 12") -> Frame:
-    picture = PictureBuilder(900, 100)
-    picture.text(text, (20, 60), size)
-    return picture.frame()
+    image = ImageBuilder(900, 100)
+    image.text(text, (20, 60), size)
+    return image.frame()
 
 
 @pytest.mark.parametrize(("size", "read"), [(7, []), (20, ["Market Square 12"])])
@@ -122,11 +122,11 @@ def test_a_simulated_table_has_no_text() -> None:
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_picture_without_truth_cannot_be_read(known: bool) -> None:
+def test_an_image_without_truth_cannot_be_read(known: bool) -> None:
     frame = replace(lines(20), ids=None, texts=None)
     with pytest.raises(ToolError) as caught:
         EXACT.read(SessionImage(frame.rgb, frame if known else None))
-    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
+    assert caught.value.code is ErrorCode.IMAGE_UNUSABLE
 
 
 @pytest.mark.parametrize("values", [{"confusion_rate": 1.5}, {"confusion_rate": -0.1}, {"fading_px": 0.0}])

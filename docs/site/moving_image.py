@@ -1,7 +1,7 @@
-"""Make the moving picture at the top of the README: a pick and place as the simulator computed it, each frame with
+"""Make the moving image at the top of the README: a pick and place as the simulator computed it, each frame with
 the tool that moved the arm.
 
-    python docs/site/moving_picture.py docs/pick.webp
+    python docs/site/moving_image.py docs/pick.webp
 """
 
 import sys
@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.events import Event, ToolCalled
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
-from toolhand.sim.animation import logged_pictures
+from toolhand.sim.animation import logged_images
 from toolhand.sim.camera.ray import overview_camera
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.station import Station
@@ -50,7 +50,7 @@ def film(scene_seed: int = 5) -> list[Image.Image]:
     states = [log[i] for i in np.unique(np.linspace(0, len(log) - 1, FRAMES).astype(int))]
     names = [next(name for at, name in reversed(called) if at <= time) for time, _ in states]
     captions = [f"calls  {name}" for name in names[:-1]] + [episode.answer]
-    images = logged_pictures(station, states, overview_camera(SIZE))
+    images = logged_images(station, states, overview_camera(SIZE))
     return [captioned(image, caption) for image, caption in zip(images, captions, strict=True)]
 
 

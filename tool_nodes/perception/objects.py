@@ -1,4 +1,4 @@
-"""The things of one frame: clusters taken apart by geometry, where products that are known may object."""
+"""The objects of one frame: clusters taken apart by geometry, where products that are known may object."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from toolhand.tool_nodes.perception.surface import find_surface
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
 _SAMPLE = 240
-"""Pixels of a thing whose colours are compared; bounds the time."""
+"""Pixels of an object whose colours are compared; bounds the time."""
 _OUTLINE_ERROR_PX = 0.2
-"""How far the outline of one thing is off, on average [px]: against the true masks of 2071 things at three sizes of
-picture, seeds 1000 to 1049; `toolhand bench perception` measures it on others (mask score)."""
+"""How far the outline of one object is off, on average [px]: against the true masks of 2071 objects at three sizes of
+image, seeds 1000 to 1049; `toolhand bench perception` measures it on others (mask score)."""
 _CERTAIN = 6.0
-"""Most that geometry says for or against two parts being one thing [logarithm of odds]: 400 to 1, so that what looks
+"""Most that geometry says for or against two parts being one object [logarithm of odds]: 400 to 1, so that what looks
 exactly like a product is one."""
 _EXPLAINED = 3.0
-"""Evidence from which on a product explains a thing [logarithm of odds]: 20 to 1, as a fragment looks like many."""
+"""Evidence from which on a product explains an object [logarithm of odds]: 20 to 1, as a fragment looks like many."""
 _BETTER = 1.2
 """Each of two products must be so much better explained than one in their place [logarithm of odds]; a round figure."""
 _FEWER = 3.0
 """What one product has over two that explain as much [logarithm of odds]: a fragment is taken for one more easily than
 a pair for one."""
 _EVEN = (0.4, 0.6)
-"""Between these probabilities it is not known whether a thing is one or two [-]: a refusal costs the attempt, and a
+"""Between these probabilities it is not known whether an object is one or two [-]: a refusal costs the attempt, and a
 guess is right nearly as often as wrong."""
 _BETWEEN = (0.25, 0.8)
 """Share of a container's height at which its walls are seen and neither its floor nor its rim [-]."""
@@ -43,20 +43,20 @@ _WALLS_SHARE = 0.08
 """Share of what is seen of a container that its walls have at the least where they are not clear [-]: of black bins
 with `realsense_d435` it was 0.24 to 0.32, of transparent ones 0.01 to 0.03."""
 _TOUCH_PX = 2
-"""Pixels between things that touch in the picture, at most [px]: where neither is sure."""
+"""Pixels between objects that touch in the image, at most [px]: where neither is sure."""
 _LEAST_SHARE = 0.25
 """Where the smaller part has at least this share of both [-]: less hardly changes a grasp; a round figure."""
 
 
 @dataclass(frozen=True)
-class Thing:
-    """One thing of a frame.
+class SegmentedObject:
+    """One object of a frame.
 
     Attributes:
         cluster: Its pixels and its box.
         look: Colours and size that the recogniser compares.
         iou: Expected IoU of its mask.
-        split: How it could be two things, with about even odds; None where it could not.
+        split: How it could be two objects, with about even odds; None where it could not.
         features: Numbers that the expected IoU was read from; none for a container.
     """
 
@@ -67,12 +67,12 @@ class Thing:
     features: NDArray[np.float32] | None = None
 
 
-class Things:
-    """The things of one frame before they have names. What a cluster consists of is found when it is asked for.
+class FrameObjects:
+    """The objects of one frame before they have names. What a cluster consists of is found when it is asked for.
 
     Args:
-        frame: The picture.
-        recogniser: Says how well things are understood.
+        frame: The image.
+        recogniser: Says how well objects are understood.
     """
 
     def __init__(self, frame: Frame, recogniser: Recogniser) -> None:
@@ -80,15 +80,15 @@ class Things:
         self.clusters = find_clusters(frame, self.surface)
         self._frame = frame
         self._recogniser = recogniser
-        self._known: dict[int, tuple[Thing, ...]] = {}
+        self._known: dict[int, tuple[SegmentedObject, ...]] = {}
         self._divisible = divisible(self.surface, self.clusters)
         self._noise = depth_noise(frame, self.surface)
         self._occupied = np.zeros(frame.depth.shape, dtype=np.int16)
         for number, cluster in enumerate(self.clusters, start=1):
             self._occupied[cluster.window][cluster.mask[cluster.window]] = number
 
-    def near(self, points: Sequence[tuple[float, float]]) -> list[Thing]:
-        """The things of the clusters that normalized points (x, y) are on, or close to."""
+    def near(self, points: Sequence[tuple[float, float]]) -> list[SegmentedObject]:
+        """The objects of the clusters that normalized points (x, y) are on, or close to."""
         height, width = self._frame.depth.shape
         chosen = []
         for k, cluster in enumerate(self.clusters):
@@ -100,25 +100,25 @@ class Things:
         return self.seen(chosen)
 
     def split_at(self, points: Sequence[tuple[float, float]]) -> Halves | None:
-        """How the thing under the first of normalized points may as well be two; None where that is clear."""
+        """How the object under the first of normalized points may as well be two; None where that is clear."""
         u, v = pixel(points[0], self._frame.size)
-        return next((thing.split for thing in self.near(points[:1]) if thing.cluster.mask[v, u]), None)
+        return next((item.split for item in self.near(points[:1]) if item.cluster.mask[v, u]), None)
 
-    def seen(self, chosen: Iterable[int] | None = None) -> list[Thing]:
-        """The things of some of the clusters, or of all: the first of each, then what else they hold."""
+    def seen(self, chosen: Iterable[int] | None = None) -> list[SegmentedObject]:
+        """The objects of some of the clusters, or of all: the first of each, then what else they hold."""
         apart = [self._apart(k) for k in (range(len(self.clusters)) if chosen is None else chosen)]
-        return [things[0] for things in apart if things] + [thing for things in apart for thing in things[1:]]
+        return [objects[0] for objects in apart if objects] + [item for objects in apart for item in objects[1:]]
 
-    def _apart(self, k: int) -> tuple[Thing, ...]:
+    def _apart(self, k: int) -> tuple[SegmentedObject, ...]:
         if k not in self._known:
             self._known[k] = self._taken_apart(self.clusters[k], k)
         return self._known[k]
 
-    def _taken_apart(self, cluster: Cluster, number: int) -> tuple[Thing, ...]:
+    def _taken_apart(self, cluster: Cluster, number: int) -> tuple[SegmentedObject, ...]:
         if number not in self._divisible:
             if cluster.within is not None:
                 return ()  # it is a part of the container that it stands in
-            return (self._thing(Piece(cluster, np.zeros(0, np.float32)), self._look(cluster, ())),)
+            return (self._object(Piece(cluster, np.zeros(0, np.float32)), self._look(cluster, ())),)
         cluster, taken = self._divisible[number], self._occupied > 0
         division = divide(self._frame, self.surface, cluster, self._noise, taken, least_pixels(self._frame))
         parts, same = list(division.parts), division.same.copy()
@@ -128,7 +128,7 @@ class Things:
         if self._recogniser.items:
             parts, looks = self._joined(parts, looks, same)
             parts, looks = self._halved(parts, looks)
-        return tuple(self._thing(part, look) for part, look in zip(parts, looks, strict=True))
+        return tuple(self._object(part, look) for part, look in zip(parts, looks, strict=True))
 
     def _container(self, cluster: Cluster, parts: list[Piece], same: FloatArray) -> tuple[list[Piece], FloatArray]:
         """The parts of a container with its walls and floor as one, which comes first, and without the table."""
@@ -197,7 +197,7 @@ class Things:
         return [part for part, _ in out], [look for _, look in out]
 
     def _ways(self, part: Piece) -> Iterator[tuple[tuple[Cluster, Cluster], float]]:
-        """How a part may be two things, and what geometry says against it [logarithm of odds]."""
+        """How a part may be two objects, and what geometry says against it [logarithm of odds]."""
         eye, split = self._frame.T_base_camera[:3, 3], part.split
         for pair in split_candidates(self.surface, part.cluster, eye):
             yield pair, _CERTAIN
@@ -216,11 +216,11 @@ class Things:
         floor = STRANGE + least * CONFIDENCE
         return max(self._recogniser.score(look, floor) - STRANGE, 0.0) / CONFIDENCE
 
-    def _thing(self, part: Piece, look: Look) -> Thing:
+    def _object(self, part: Piece, look: Look) -> SegmentedObject:
         readings = self._recogniser.readings(look)
         outline = expected_iou(part.cluster.mask, _OUTLINE_ERROR_PX)
         if not len(part.features):
-            return Thing(part.cluster, look, outline)
+            return SegmentedObject(part.cluster, look, outline)
         features = np.append(part.features, [outline, self.surface.coarse - 1.0]).astype(np.float32)
         # What is a product is whole, and no mask is expected to be better than an outline can be measured.
         product = sum(reading.probability for reading in readings if reading.item is not None)
@@ -230,10 +230,10 @@ class Things:
             sizes = sorted(np.count_nonzero(mask) for mask in (split.first, split.second))
             even = _EVEN[0] <= split.same <= _EVEN[1] and sizes[0] >= _LEAST_SHARE * sum(sizes)
             split = split if even and readings[0].item is None else None
-        return Thing(part.cluster, look, iou, split, features)
+        return SegmentedObject(part.cluster, look, iou, split, features)
 
     def _looks(self, parts: list[Cluster]) -> list[Look]:
-        """Parts of one cluster with their looks, as far as other things hide them."""
+        """Parts of one cluster with their looks, as far as other objects hide them."""
         return [self._look(part, [other for other in parts if other is not part]) for part in parts]
 
     def _look(self, part: Cluster, others: Iterable[Cluster]) -> Look:
@@ -250,7 +250,7 @@ class Things:
         rows, columns = cluster.window
         mask = cluster.mask[cluster.window]
         height, width = frame.depth.shape
-        # Pixels on the outline mix the thing's colour with the background's.
+        # Pixels on the outline mix the object's colour with the background's.
         core = eroded(mask)
         v, u = np.nonzero(core if core.any() else mask)
         chosen = np.linspace(0, len(v) - 1, min(len(v), _SAMPLE)).astype(int)
@@ -274,11 +274,11 @@ class Things:
         return bool(walls < _WALLS_SHARE * len(known))
 
     def _hidden(self, cluster: Cluster, occupied: NDArray[np.int16], number: int) -> bool:
-        """True if another thing, nearer to the camera, touches the cluster in the picture.
+        """True if another object, nearer to the camera, touches the cluster in the image.
 
         Args:
-            cluster: The thing.
-            occupied: (h, w) number of the thing that each pixel shows, from `_TOUCH_PX` around its window.
+            cluster: The object.
+            occupied: (h, w) number of the object that each pixel shows, from `_TOUCH_PX` around its window.
             number: Its own.
         """
         mine: BoolArray = occupied == number

@@ -1,6 +1,6 @@
-"""Pictures of the cameras as JPEG over plain HTTP, subscribed to only while a page asks for them.
+"""Images of the cameras as JPEG over plain HTTP, subscribed to only while a page asks for them.
 
-A page asks for the next picture as soon as it has the last one; a camera that nobody has asked for a while is let go.
+A page asks for the next image as soon as it has the last one; a camera that nobody has asked for a while is let go.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from toolhand.console.approving import Approvals
-from toolhand.console.layers import LAYERS, layer_picture
-from toolhand.console.robot import CameraPicture, Close, MotionMark, Robot
+from toolhand.console.layers import LAYERS, layer_image
+from toolhand.console.robot import CameraImage, Close, MotionMark, Robot
 from toolhand.tool_nodes.camera_names import OPTICAL_FRAMES
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.types import Frame
 
 LEASE_S = 3.0
 """A camera that no page has asked for in this time is listened to no more [s]: longer than a page needs between two
-pictures on a slow line, and no longer than an operator may be silent."""
+images on a slow line, and no longer than an operator may be silent."""
 
 WAIT_S = 5.0
-"""Longest wait for a picture that a page has not seen [s]; then the page asks again."""
+"""Longest wait for an image that a page has not seen [s]; then the page asks again."""
 
 MOST_SENT = 60
-"""Pictures that were sent and are kept for points in them [-]: 6 s of a page at 10 Hz, 2 MB; a page that shows an older
+"""Images that were sent and are kept for points in them [-]: 6 s of a page at 10 Hz, 2 MB; a page that shows an older
 one shows it grey."""
 
 QUALITY = 85
 """Quality of JPEG [-]: 30 kB for 640 x 480."""
 
 MOST_SIDE = 1920
-"""Longer side of a picture that is sent [px]; pictures with more are made smaller."""
+"""Longer side of an image that is sent [px]; images with more are made smaller."""
 
 
 def jpeg(rgb: NDArray[np.uint8]) -> bytes:
-    """A picture (H, W, 3) as JPEG, no side longer than MOST_SIDE."""
+    """An image (H, W, 3) as JPEG, no side longer than MOST_SIDE."""
     image = Image.fromarray(rgb)
     image.thumbnail((MOST_SIDE, MOST_SIDE))
     out = io.BytesIO()
@@ -60,18 +60,18 @@ class _Feed:
 
     asked_s: float
     close: Close | None = None
-    newest: CameraPicture | None = None
-    encoded: tuple[CameraPicture | None, bytes] = (None, b"")
+    newest: CameraImage | None = None
+    encoded: tuple[CameraImage | None, bytes] = (None, b"")
     lock: threading.Lock = field(default_factory=threading.Lock)
     waiting: set[asyncio.Future[None]] = field(default_factory=set)
 
 
-class PictureFeeds:
-    """The newest picture of each camera, and what is marked in it, while somebody looks. May be used from any thread.
+class ImageFeeds:
+    """The newest image of each camera, and what is marked in it, while somebody looks. May be used from any thread.
 
     Args:
         robot: Has the cameras.
-        clock: Monotonic time [s], that of `CameraPicture.received_s`.
+        clock: Monotonic time [s], that of `CameraImage.received_s`.
     """
 
     def __init__(self, robot: Robot, clock: Callable[[], float] = time.monotonic) -> None:
@@ -90,25 +90,25 @@ class PictureFeeds:
         with self._lock:
             return tuple(self._feeds)
 
-    def newest(self, camera: str) -> CameraPicture | None:
-        """The newest picture of a camera, None before the first; from now on for LEASE_S it is listened to."""
+    def newest(self, camera: str) -> CameraImage | None:
+        """The newest image of a camera, None before the first; from now on for LEASE_S it is listened to."""
         with self._lock:
             feed = self._feeds.get(camera)
             if feed is None:
                 feed = self._feeds[camera] = _Feed(self._clock())
-                feed.close = self._robot.pictures(camera, lambda picture: self._keep(feed, picture))
+                feed.close = self._robot.images(camera, lambda image: self._keep(feed, image))
             feed.asked_s = self._clock()
             return feed.newest
 
-    async def newer(self, camera: str, than: str) -> CameraPicture | None:
-        """The newest picture of a camera, once its stamp [ns] is another one; None where none has come in WAIT_S."""
+    async def newer(self, camera: str, than: str) -> CameraImage | None:
+        """The newest image of a camera, once its stamp [ns] is another one; None where none has come in WAIT_S."""
         loop = asyncio.get_running_loop()
         end = loop.time() + WAIT_S
         while True:
             with self._lock:
-                picture = self.newest(camera)
-                if picture is not None and str(picture.stamp_ns) != than:
-                    return picture
+                image = self.newest(camera)
+                if image is not None and str(image.stamp_ns) != than:
+                    return image
                 feed, came = self._feeds[camera], loop.create_future()
                 feed.waiting.add(came)
             try:
@@ -120,18 +120,18 @@ class PictureFeeds:
                 with self._lock:
                     feed.waiting.discard(came)
 
-    def encoded(self, camera: str, picture: CameraPicture) -> bytes:
-        """A picture as JPEG, made once for all pages."""
+    def encoded(self, camera: str, image: CameraImage) -> bytes:
+        """An image as JPEG, made once for all pages."""
         feed = self._feeds.get(camera)
         if feed is None:
-            return self._keep_sent(camera, picture.stamp_ns, jpeg(picture.rgb))
+            return self._keep_sent(camera, image.stamp_ns, jpeg(image.rgb))
         with feed.lock:
-            if feed.encoded[0] is not picture:
-                feed.encoded = picture, self._keep_sent(camera, picture.stamp_ns, jpeg(picture.rgb))
+            if feed.encoded[0] is not image:
+                feed.encoded = image, self._keep_sent(camera, image.stamp_ns, jpeg(image.rgb))
             return feed.encoded[1]
 
     def sent(self, camera: str, stamp_ns: int) -> bytes:
-        """A picture that a page was sent, or that lay below the layer that it was sent, as JPEG; empty where it is not
+        """An image that a page was sent, or that lay below the layer that it was sent, as JPEG; empty where it is not
         kept any more."""
         with self._lock:
             return self._sent.get((camera, stamp_ns), b"")
@@ -176,9 +176,9 @@ class PictureFeeds:
             if feed.close is not None:
                 feed.close()
 
-    def _keep(self, feed: _Feed, picture: CameraPicture) -> None:
+    def _keep(self, feed: _Feed, image: CameraImage) -> None:
         with self._lock:
-            feed.newest = picture
+            feed.newest = image
             waiting, feed.waiting = feed.waiting, set()
         for came in waiting:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the pages end
@@ -190,8 +190,8 @@ def _end(came: asyncio.Future[None]) -> None:
         came.set_result(None)
 
 
-def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approvals: Approvals) -> None:
-    """Add the routes: pictures of cameras with or without a layer, and the picture of the motion that waits.
+def add_image_routes(app: FastAPI, feeds: ImageFeeds, robot: Robot, approvals: Approvals) -> None:
+    """Add the routes: images of cameras with or without a layer, and the image of the motion that waits.
 
     Args:
         app: Gets them.
@@ -202,14 +202,14 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
     drawn: dict[tuple[str, tuple[str, ...]], asyncio.Task[Response]] = {}
 
     @app.get("/pictures/motion.jpg")
-    async def motion_picture(hash: str = "") -> Response:
+    async def motion_image(hash: str = "") -> Response:
         motion = approvals.card.motion
-        if motion is None or motion.request.picture is None or motion.request.hash != hash:
+        if motion is None or motion.request.image is None or motion.request.hash != hash:
             return Response(status_code=404)
-        return _jpeg_response(await asyncio.to_thread(jpeg, motion.request.picture), motion.request.picture)
+        return _jpeg_response(await asyncio.to_thread(jpeg, motion.request.image), motion.request.image)
 
     @app.get("/pictures/{camera}.jpg")
-    async def camera_picture(camera: str, after: str = "", layers: str = "") -> Response:
+    async def camera_image(camera: str, after: str = "", layers: str = "") -> Response:
         asked = layers.split(",") if layers else []
         if camera not in OPTICAL_FRAMES or not LAYERS.keys() >= set(asked):
             return Response(status_code=404)
@@ -220,21 +220,21 @@ def add_picture_routes(app: FastAPI, feeds: PictureFeeds, robot: Robot, approval
             if task is None or task.done():
                 task = drawn[key] = asyncio.create_task(_layered(robot, feeds, *key))
             return await asyncio.shield(task)
-        picture = await feeds.newer(camera, after)
+        image = await feeds.newer(camera, after)
         asyncio.get_running_loop().call_later(LEASE_S + 1.0, feeds.let_go)
-        if picture is None:
+        if image is None:
             return Response(status_code=204)
-        data = await asyncio.to_thread(feeds.encoded, camera, picture)
-        age = max(0.0, time.monotonic() - picture.received_s)
-        return _jpeg_response(data, picture.rgb, str(picture.stamp_ns), age)
+        data = await asyncio.to_thread(feeds.encoded, camera, image)
+        age = max(0.0, time.monotonic() - image.received_s)
+        return _jpeg_response(data, image.rgb, str(image.stamp_ns), age)
 
 
-async def _layered(robot: Robot, feeds: PictureFeeds, camera: str, layers: tuple[str, ...]) -> Response:
-    """A picture that is taken now, with layers drawn over it; several pages that ask at once share it."""
+async def _layered(robot: Robot, feeds: ImageFeeds, camera: str, layers: tuple[str, ...]) -> Response:
+    """An image that is taken now, with layers drawn over it; several pages that ask at once share it."""
     marks = feeds.marks()
     try:
         frame = await asyncio.to_thread(robot.frame, camera)
-        rgb = await asyncio.to_thread(layer_picture, frame, layers, marks)
+        rgb = await asyncio.to_thread(layer_image, frame, layers, marks)
         stamp_ns = await asyncio.to_thread(feeds.keep_frame, frame, camera)
         response = _jpeg_response(await asyncio.to_thread(jpeg, rgb), rgb, str(stamp_ns))
         response.headers["X-Marks"] = str(len(marks))

@@ -94,7 +94,7 @@ class _Child:
                 return
 
 
-class ConsoleKeeper:
+class ConsoleSupervisor:
     """Starts the two processes and keeps them.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which messages make one picture: the closest that belong together, while the arm stood still."""
+"""Which messages make one image: the closest that belong together, while the arm stood still."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from std_msgs.msg import Header
 
 from tests.gen3 import ARM_JOINTS
 from toolhand.tool_nodes.ros.arm_trace import STILL_RAD, ArmTrace
+from toolhand.tool_nodes.ros.image_matching import ImageMatching
 from toolhand.tool_nodes.ros.messages import nanoseconds, time_message
-from toolhand.tool_nodes.ros.picture_matching import PictureMatching
 
 MS = 1_000_000
 ASKED = 1000
-"""When the picture is asked for [ms]."""
+"""When the image is asked for [ms]."""
 
 
 def header(ms: float) -> Header:
@@ -31,7 +31,7 @@ class Request:
     def __init__(self, turned: Any = 0.0, tolerance_ms: float = 50.0, latched: CameraInfo | None = None) -> None:
         self.turned = turned
         self.asked: list[tuple[float, float]] = []
-        self.matching = PictureMatching(lambda: ASKED * MS, round(tolerance_ms * MS), self._turned, latched)
+        self.matching = ImageMatching(lambda: ASKED * MS, round(tolerance_ms * MS), self._turned, latched)
 
     def _turned(self, begin_ns: int, end_ns: int) -> float | None:
         self.asked.append((begin_ns / MS, end_ns / MS))
@@ -52,7 +52,7 @@ class Request:
         self.matching.add("camera_info", CameraInfo(header=header(ms), width=width, height=3))
         return self
 
-    def picture(self, at_the_end: bool = False) -> tuple[float, float, float] | None:
+    def matched(self, at_the_end: bool = False) -> tuple[float, float, float] | None:
         """Stamps [ms] of image, depth and calibration; None where nothing is complete yet."""
         if self.matching._complete is None and not at_the_end:
             return None
@@ -63,26 +63,26 @@ class Request:
         return image, depth, info
 
 
-def test_one_stamp_is_a_picture_at_once_whatever_the_arm_does() -> None:
+def test_one_stamp_is_an_image_at_once_whatever_the_arm_does() -> None:
     request = Request(turned=1.0).image(1010).depth(1010)
-    assert request.picture() == (1010, 1010, 1010)
+    assert request.matched() == (1010, 1010, 1010)
     assert not request.asked
 
 
 def test_the_closest_pair_is_taken_once_nothing_closer_can_come() -> None:
     request = Request().image(1000).depth(1020)
-    assert request.picture() is None  # an image of 1018 may be on its way
+    assert request.matched() is None  # an image of 1018 may be on its way
     request.image(1033)
-    assert request.picture() is None  # and a depth image of 1030
+    assert request.matched() is None  # and a depth image of 1030
     request.depth(1053)
-    assert request.picture() == (1033, 1020, 1033)
+    assert request.matched() == (1033, 1020, 1033)
     assert request.asked == [(1020, 1033)]
 
 
 def test_a_pair_does_not_wait_for_a_later_one_that_is_as_close() -> None:
     request = Request().depth(1012).image(1000).depth(1052)
-    assert request.picture() is None
-    assert request.image(1040).picture() == (1000, 1012, 1000)
+    assert request.matched() is None
+    assert request.image(1040).matched() == (1000, 1012, 1000)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -92,15 +92,15 @@ def test_depth_may_be_before_or_after_the_image(order: tuple[int, int]) -> None:
         pair = (lambda: request.image(1000 + 40 * turn), lambda: request.depth(1012 + 40 * turn))  # noqa: B023
         for index in order:
             pair[index]()
-    assert request.picture(at_the_end=True) in {(1000, 1012, 1000), (1040, 1052, 1040)}
+    assert request.matched(at_the_end=True) in {(1000, 1012, 1000), (1040, 1052, 1040)}
 
 
 def test_an_arm_that_moved_between_the_stamps_makes_it_wait_for_a_later_pair() -> None:
     request = Request(turned=lambda begin, end: 0.3 if begin < 1040 else STILL_RAD / 2)
     request.image(1000).depth(1010).image(1033).depth(1043).image(1066)
-    assert request.picture() is None
+    assert request.matched() is None
     request.depth(1076).image(1099)
-    assert request.picture() == (1066, 1076, 1066)
+    assert request.matched() == (1066, 1076, 1066)
 
 
 def test_an_arm_that_goes_on_moving_is_the_reason() -> None:
@@ -117,14 +117,14 @@ def test_without_joint_states_nobody_knows_whether_the_arm_stood_still() -> None
     assert "no joint states tell whether the arm stood still" in request.matching.rejected
     request.turned = 0.0
     request.matching.look_again()
-    assert request.picture() == (1000, 1010, 1000)
+    assert request.matched() == (1000, 1010, 1000)
 
 
 @pytest.mark.parametrize(("apart_ms", "taken"), [(20.0, True), (20.1, False)])
 def test_the_tolerance_is_a_bound(apart_ms: float, taken: bool) -> None:
     request = Request(tolerance_ms=20.0).image(1000).depth(1000 + apart_ms)
     if taken:
-        assert request.picture(at_the_end=True) == (1000, 1020, 1000)
+        assert request.matched(at_the_end=True) == (1000, 1020, 1000)
     else:
         with pytest.raises(TimeoutError):
             request.matching.wait(0.0)
@@ -137,31 +137,31 @@ def test_without_a_tolerance_one_stamp_is_demanded() -> None:
     request = Request(tolerance_ms=0.0).image(1000).depth(1000.000001).image(1001)
     with pytest.raises(TimeoutError):
         request.matching.wait(0.0)
-    assert request.depth(1001).picture() == (1001, 1001, 1001)
+    assert request.depth(1001).matched() == (1001, 1001, 1001)
 
 
 def test_neither_image_nor_depth_is_older_than_the_request() -> None:
     request = Request().image(999).depth(1001).image(1001.5).depth(998).image(1030).depth(1031)
-    assert request.picture() == (1001.5, 1001, 1001.5)
+    assert request.matched() == (1001.5, 1001, 1001.5)
 
 
 def test_the_calibration_of_the_images_own_moment_is_waited_for() -> None:
     request = Request().info(10).image(1010, info=False).depth(1010)
-    assert request.picture() is None
-    assert request.info(1010).picture() == (1010, 1010, 1010)
+    assert request.matched() is None
+    assert request.info(1010).matched() == (1010, 1010, 1010)
 
 
 def test_an_older_calibration_serves_where_the_driver_gives_no_other() -> None:
     request = Request().info(10, width=8).info(20).info(30, width=8).image(1010, info=False).depth(1010)
-    assert request.picture() is None
+    assert request.matched() is None
     request.image(1500, info=False)
-    assert request.picture() == (1010, 1010, 20)
+    assert request.matched() == (1010, 1010, 20)
 
 
-def test_a_latched_calibration_serves_a_single_picture() -> None:
+def test_a_latched_calibration_serves_a_single_image() -> None:
     latched = CameraInfo(header=header(5), width=4, height=3)
     request = Request(latched=latched).image(1010, info=False).depth(1010)
-    assert request.picture(at_the_end=True) == (1010, 1010, 5)
+    assert request.matched(at_the_end=True) == (1010, 1010, 5)
 
 
 # -- the arm ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What atomic operations hand to each other, and the rows that texts are made of. Pixels are those of the picture."""
+"""What atomic operations hand to each other, and the rows that texts are made of. Pixels are those of the image."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from toolhand.tool_nodes.types import BoolArray
 
 @dataclass(frozen=True)
 class Detected:
-    """One detected thing.
+    """One detected object.
 
     Attributes:
         label: The query that it answers.
-        number: 1, 2, ... among the things of its label, best first.
+        number: 1, 2, ... among the objects of its label, best first.
         box: (left, top, right, bottom) [px], right and bottom exclusive.
         point: Normalized (x, y) on it; where the detector knows none, the middle of the box.
         score: In [0, 1].
-        sure: False where the point is only the middle of the box, and may be beside the thing.
+        sure: False where the point is only the middle of the box, and may be beside the object.
     """
 
     label: str
@@ -39,7 +39,7 @@ class Detected:
 
 @dataclass(frozen=True, eq=False)
 class Outlined(Detected):
-    """A detected thing with its mask, bool (H, W) of the picture."""
+    """A detected object with its mask, bool (H, W) of the image."""
 
     mask: BoolArray
 
@@ -60,7 +60,7 @@ class PointMap:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a picture [px], right and bottom exclusive."""
+    """A part of an image [px], right and bottom exclusive."""
 
     left: int
     top: int
@@ -70,7 +70,7 @@ class Region:
 
 @dataclass(frozen=True)
 class CropRow:
-    """What a picture made by cropping shows: the region [px], its size, and the size of the new picture [px]."""
+    """What an image made by cropping shows: the region [px], its size, and the size of the new image [px]."""
 
     left: int
     top: int
@@ -78,13 +78,13 @@ class CropRow:
     bottom: int
     width: int
     height: int
-    picture_width: int
-    picture_height: int
+    image_width: int
+    image_height: int
 
 
 @dataclass(frozen=True)
 class CentroidRow:
-    """Where a thing is: (x, y) [px]."""
+    """Where an object is: (x, y) [px]."""
 
     label: str
     number: int
@@ -95,7 +95,7 @@ class CentroidRow:
 
 @dataclass(frozen=True)
 class SizeRow:
-    """How large a thing looks: width and height [px] and area [px] of its mask, and its share of the picture [%]."""
+    """How large an object looks: width and height [px] and area [px] of its mask, and its share of the image [%]."""
 
     label: str
     number: int
@@ -109,7 +109,7 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class CountRow:
-    """How many things a label has, and where: "(x, y), (x, y)" [px]."""
+    """How many objects a label has, and where: "(x, y), (x, y)" [px]."""
 
     label: str
     count: int
@@ -118,7 +118,7 @@ class CountRow:
 
 @dataclass(frozen=True)
 class DepthRow:
-    """Average depth of a thing [m], over the known pixels of its box."""
+    """Average depth of an object [m], over the known pixels of its box."""
 
     label: str
     number: int
@@ -131,7 +131,7 @@ class DepthRow:
 
 @dataclass(frozen=True)
 class DepthRange:
-    """Nearest, farthest and average depth of a picture [m]."""
+    """Nearest, farthest and average depth of an image [m]."""
 
     nearest: float
     farthest: float
@@ -140,7 +140,7 @@ class DepthRange:
 
 @dataclass(frozen=True)
 class PointRow:
-    """Where a thing is in the camera frame [m]."""
+    """Where an object is in the camera frame [m]."""
 
     label: str
     number: int

@@ -1,4 +1,4 @@
-"""Pictures over HTTP: the newest one, its age, and no subscription once no page asks."""
+"""Images over HTTP: the newest one, its age, and no subscription once no page asks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytest.importorskip("fastapi")
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from tests.console.fake_robot import SIZE, FakeRobot, picture
+from tests.console.fake_robot import SIZE, FakeRobot, make_image
 from tests.console.test_approving import REQUEST, Clock, operators_only
-from tests.console.test_hub import until
+from tests.console.test_console_state import until
 from toolhand.console.approving import Approvals
-from toolhand.console.layers import LAYERS, box_corners, layer_picture
-from toolhand.console.pictures import LEASE_S, MOST_SENT, MOST_SIDE, PictureFeeds, add_picture_routes, jpeg
-from toolhand.console.robot import CameraPicture, MotionMark, WaitingMotion
+from toolhand.console.images import LEASE_S, MOST_SENT, MOST_SIDE, ImageFeeds, add_image_routes, jpeg
+from toolhand.console.layers import LAYERS, box_corners, layer_image
+from toolhand.console.robot import CameraImage, MotionMark, WaitingMotion
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Box
 
@@ -40,7 +40,7 @@ def approvals(robot: FakeRobot) -> Approvals:
 @pytest.fixture
 def client(robot: FakeRobot, approvals: Approvals) -> Iterator[TestClient]:
     app = FastAPI()
-    add_picture_routes(app, PictureFeeds(robot), robot, approvals)
+    add_image_routes(app, ImageFeeds(robot), robot, approvals)
     with TestClient(app) as made:
         yield made
 
@@ -49,7 +49,7 @@ def size_of(data: bytes) -> tuple[int, int]:
     return Image.open(io.BytesIO(data)).size
 
 
-def test_each_request_gets_a_newer_picture_with_its_age_and_size(client: TestClient) -> None:
+def test_each_request_gets_a_newer_image_with_its_age_and_size(client: TestClient) -> None:
     stamps = [""]
     for _ in range(4):
         answer = client.get("/pictures/scene.jpg", params={"after": stamps[-1]})
@@ -71,7 +71,7 @@ def test_what_is_no_camera_or_layer_is_not_found(client: TestClient, robot: Fake
 
 def test_a_camera_that_no_page_asks_for_is_let_go(robot: FakeRobot) -> None:
     clock = Clock()
-    feeds = PictureFeeds(robot, clock)
+    feeds = ImageFeeds(robot, clock)
     assert feeds.newest("scene") is None
     until(lambda: feeds.newest("scene"))
     feeds.newest("wrist")
@@ -96,10 +96,10 @@ def test_a_camera_that_a_page_waits_for_is_kept_and_a_silent_one_is_asked_for_an
     robot: FakeRobot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    feeds = PictureFeeds(robot, clock)
+    feeds = ImageFeeds(robot, clock)
     robot.blind = True
 
-    async def both() -> tuple[CameraPicture | None, CameraPicture | None]:
+    async def both() -> tuple[CameraImage | None, CameraImage | None]:
         pages = [asyncio.create_task(feeds.newer("scene", "")) for _ in range(2)]
         await asyncio.sleep(0.05)
         clock.s += 2 * LEASE_S
@@ -113,7 +113,7 @@ def test_a_camera_that_a_page_waits_for_is_kept_and_a_silent_one_is_asked_for_an
     assert second is first, "one subscription for both, and it was kept while they waited"
     robot.blind = True
     time.sleep(0.1)
-    monkeypatch.setattr("toolhand.console.pictures.WAIT_S", 0.05)
+    monkeypatch.setattr("toolhand.console.images.WAIT_S", 0.05)
     newest = feeds.newest("scene")
     assert newest is not None
     assert asyncio.run(feeds.newer("scene", str(newest.stamp_ns))) is None
@@ -122,20 +122,20 @@ def test_a_camera_that_a_page_waits_for_is_kept_and_a_silent_one_is_asked_for_an
     assert feeds.open == ()
 
 
-def test_a_picture_is_encoded_once_and_made_smaller_where_it_is_gigantic(robot: FakeRobot) -> None:
-    feeds = PictureFeeds(robot)
+def test_an_image_is_encoded_once_and_made_smaller_where_it_is_gigantic(robot: FakeRobot) -> None:
+    feeds = ImageFeeds(robot)
     until(lambda: feeds.newest("scene"))
-    shown = CameraPicture("scene", picture(), 1, time.monotonic())
+    shown = CameraImage("scene", make_image(), 1, time.monotonic())
     assert feeds.encoded("scene", shown) is feeds.encoded("scene", shown)
     assert max(size_of(jpeg(np.zeros((3000, 5000, 3), np.uint8)))) == MOST_SIDE
 
 
-def test_the_picture_of_the_motion_that_waits_is_shown_by_its_hash_only(
+def test_the_image_of_the_motion_that_waits_is_shown_by_its_hash_only(
     client: TestClient, approvals: Approvals, robot: FakeRobot
 ) -> None:
     from dataclasses import replace
 
-    request = replace(REQUEST, picture=picture())
+    request = replace(REQUEST, image=make_image())
     approvals.attend(True)
     robot.ask_approval(WaitingMotion(request, time.monotonic() + 60.0))
     assert client.get("/pictures/motion.jpg").status_code == 404
@@ -162,10 +162,10 @@ def test_several_layers_are_drawn_at_once_and_what_is_planned_is_listened_to_onl
     client: TestClient, robot: FakeRobot
 ) -> None:
     plain = robot.frame("scene")
-    both = layer_picture(plain, ["path", "obstacles"], MARKS)
-    apart = [layer_picture(plain, [layer], MARKS) for layer in ("path", "obstacles")]
+    both = layer_image(plain, ["path", "obstacles"], MARKS)
+    apart = [layer_image(plain, [layer], MARKS) for layer in ("path", "obstacles")]
     assert all((both != one).any() for one in (*apart, plain.rgb))
-    assert not (layer_picture(plain, ["target", "gripper", "path", "place"]) != plain.rgb).any(), "nothing is planned"
+    assert not (layer_image(plain, ["target", "gripper", "path", "place"]) != plain.rgb).any(), "nothing is planned"
     assert client.get("/pictures/scene.jpg", params={"layers": "path,x"}).status_code == 404
     assert "x-marks" not in client.get("/pictures/scene.jpg").headers
     assert robot.listening.get("marks", 0) == 0
@@ -181,13 +181,13 @@ def test_layers_are_drawn_over_one_frame(client: TestClient, robot: FakeRobot) -
     plain = robot.frame("scene")
     robot.marked = MARKS
     for layer in LAYERS:
-        drawn = layer_picture(plain, [layer], MARKS)
+        drawn = layer_image(plain, [layer], MARKS)
         assert drawn.shape == plain.rgb.shape
         assert (drawn != plain.rgb).any()
         answer = client.get("/pictures/scene.jpg", params={"layers": layer})
         assert answer.status_code == 200
         assert size_of(answer.content) == SIZE
-    assert not (plain.rgb != picture()).any()
+    assert not (plain.rgb != make_image()).any()
 
     def silent(camera: str) -> None:
         raise ToolError(ErrorCode.UNAVAILABLE, f"No picture came from the {camera} camera.")
@@ -204,9 +204,9 @@ def test_a_box_has_eight_corners() -> None:
 
 
 def test_what_a_page_was_sent_is_kept_for_points_in_it(robot: FakeRobot) -> None:
-    feeds = PictureFeeds(robot)
+    feeds = ImageFeeds(robot)
     app = FastAPI()
-    add_picture_routes(app, feeds, robot, Approvals(robot, operators_only))
+    add_image_routes(app, feeds, robot, Approvals(robot, operators_only))
     with TestClient(app) as client:
         plain = client.get("/pictures/scene.jpg")
         assert feeds.sent("scene", int(plain.headers["x-stamp"])) == plain.content
@@ -215,6 +215,6 @@ def test_what_a_page_was_sent_is_kept_for_points_in_it(robot: FakeRobot) -> None
         assert below == jpeg(robot.frame("scene").rgb) != drawn.content
     assert feeds.sent("wrist", int(plain.headers["x-stamp"])) == b""
     for k in range(MOST_SENT):
-        feeds.encoded("scene", CameraPicture("scene", picture()[:8, :8], 10**18 + k, 0.0))
+        feeds.encoded("scene", CameraImage("scene", make_image()[:8, :8], 10**18 + k, 0.0))
     assert feeds.sent("scene", int(plain.headers["x-stamp"])) == b"", "too old"
     assert feeds.sent("scene", 10**18)

@@ -1,6 +1,6 @@
-"""Pictures as models take them, where transformers' own processors would need torchvision.
+"""Images as models take them, where transformers' own processors would need torchvision.
 
-What is done to a picture (size, mean, deviation) is read from the model's own preprocessor_config.json; the defaults
+What is done to an image (size, mean, deviation) is read from the model's own preprocessor_config.json; the defaults
 are those of transformers 5.23, by class. Nothing is cropped or padded here, so that a normalized point means the same
 place before and after.
 """
@@ -19,7 +19,7 @@ from toolhand.tool_nodes.models.loading import read_json
 from toolhand.tool_nodes.results import invalid
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
-"""Mean of ImageNet's pictures, RGB in [0, 1] [-]; IMAGENET_DEFAULT_MEAN of transformers."""
+"""Mean of ImageNet's images, RGB in [0, 1] [-]; IMAGENET_DEFAULT_MEAN of transformers."""
 IMAGENET_STD = (0.229, 0.224, 0.225)
 """Their standard deviation [-]; IMAGENET_DEFAULT_STD of transformers."""
 HALF = (0.5, 0.5, 0.5)
@@ -28,12 +28,12 @@ HALF = (0.5, 0.5, 0.5)
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a model wants done to a picture.
+    """What a model wants done to an image.
 
     Attributes:
         height, width: Size that it sees [px].
         mean, std: Mean and standard deviation of RGB in [0, 1].
-        smooth: A larger picture is smoothed before it is made smaller (antialiasing).
+        smooth: A larger image is smoothed before it is made smaller (antialiasing).
         resize_first: On whole colours 0..255, before they are normalized; else after.
     """
 
@@ -60,9 +60,9 @@ class Preparation:
         except (TypeError, ValueError, AttributeError) as error:
             raise invalid(f"preprocessor_config.json in {folder} is damaged: {error}.") from None
 
-    def __call__(self, torch: Any, pictures: Sequence[NDArray[np.uint8]], device: str, dtype: Any) -> Any:
-        """Pictures uint8 (H, W, 3) as one tensor (N, 3, height, width)."""
-        return torch.cat([self._prepared(torch, rgb) for rgb in pictures]).to(device, dtype)
+    def __call__(self, torch: Any, images: Sequence[NDArray[np.uint8]], device: str, dtype: Any) -> Any:
+        """Images uint8 (H, W, 3) as one tensor (N, 3, height, width)."""
+        return torch.cat([self._prepared(torch, rgb) for rgb in images]).to(device, dtype)
 
     def _prepared(self, torch: Any, rgb: NDArray[np.uint8]) -> Any:
         tensor = torch.from_numpy(np.array(rgb)).permute(2, 0, 1)[None].float()
@@ -97,12 +97,12 @@ def processor_config(folder: Path) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def distinct(pictures: Sequence[NDArray[np.uint8]]) -> tuple[list[NDArray[np.uint8]], list[int]]:
-    """(each picture once, which of them each request means): several requests often mean one picture."""
+def distinct(images: Sequence[NDArray[np.uint8]]) -> tuple[list[NDArray[np.uint8]], list[int]]:
+    """(each image once, which of them each request means): several requests often mean one image."""
     kept: list[NDArray[np.uint8]] = []
     places: dict[int, int] = {}
-    for rgb in pictures:
+    for rgb in images:
         if id(rgb) not in places:
             places[id(rgb)] = len(kept)
             kept.append(rgb)
-    return kept, [places[id(rgb)] for rgb in pictures]
+    return kept, [places[id(rgb)] for rgb in images]

@@ -23,7 +23,7 @@ from toolhand.agent_node.events import (
     ToolCalled,
 )
 from toolhand.agent_node.pointed import PointedPoint
-from toolhand.console.robot import Heard, Robot, ShownPicture, SpokenOutcome, SpokenWords
+from toolhand.console.robot import Heard, Robot, ShownImage, SpokenOutcome, SpokenWords
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.stop_latch import HOW_TO_RESET
@@ -36,8 +36,8 @@ MOST_WAITING = 20
 """Sentences that may wait [-]: more than an operator plans ahead."""
 LONGEST_SENTENCE = LONGEST_ANSWER
 """Longest sentence [characters], as the agent takes it."""
-MOST_PICTURES = 12
-"""Newest pictures of tools that are kept [-]: 12 of some 60 kB; older ones are in the reports."""
+MOST_IMAGES = 12
+"""Newest images of tools that are kept [-]: 12 of some 60 kB; older ones are in the reports."""
 RESET_HERE = "Once nobody is near the arm, press “Reset the stop” at the top of the page."
 """What pages say in place of HOW_TO_RESET, which names commands of a terminal."""
 _LOOK_S = 0.1
@@ -83,7 +83,7 @@ class AskedQuestion:
     Attributes:
         number: Number of its entry.
         text: The question.
-        candidates: Things that it lets choose from, in the order of their numbers from 1.
+        candidates: Objects that it lets choose from, in the order of their numbers from 1.
         asked_s: When it was asked, by `time.monotonic` [s].
     """
 
@@ -93,7 +93,7 @@ class AskedQuestion:
     asked_s: float
 
 
-class Hub:
+class ConsoleState:
     """Shares the state of a console among its pages, and says to the robot what operators say, one after the other.
 
     Args:
@@ -119,7 +119,7 @@ class Hub:
         self._question: AskedQuestion | None = None
         self._answer: OperatorAnswer | None = None
         self._answered = False
-        self._pictures: deque[tuple[int, ShownPicture]] = deque(maxlen=MOST_PICTURES)
+        self._images: deque[tuple[int, ShownImage]] = deque(maxlen=MOST_IMAGES)
         self._closed = False
         self._worker = threading.Thread(target=self._work, daemon=True, name="console-hub")
         self._worker.start()
@@ -142,10 +142,10 @@ class Hub:
         with self._changed:
             return [entry for entry in self._entries if entry.number > after]
 
-    def picture(self, number: int) -> bytes | None:
-        """The picture of an entry as JPEG; None where it is not kept any more."""
+    def image(self, number: int) -> bytes | None:
+        """The image of an entry as JPEG; None where it is not kept any more."""
         with self._changed:
-            return next((shown.jpeg for known, shown in self._pictures if known == number), None)
+            return next((shown.jpeg for known, shown in self._images if known == number), None)
 
     @property
     def running(self) -> SpokenWords | None:
@@ -320,10 +320,10 @@ class Hub:
     def _hear(self, event: Heard) -> None:
         """Note an event of what is carried out."""
         with self._changed:
-            if isinstance(event, ShownPicture):
+            if isinstance(event, ShownImage):
                 if event.jpeg:
                     entry = self._add("picture", event.name)
-                    self._pictures.append((entry.number, event))
+                    self._images.append((entry.number, event))
             elif isinstance(event, ToolCalled):
                 self._add(event.kind, event.call.name, event.text)
             elif not isinstance(event, OperatorQuestion | CommandEnded):  # noted where asked, and with the outcome

@@ -1,4 +1,4 @@
-"""Picture files from outside, opened with a few formats and a bounded size.
+"""Image files from outside, opened with a few formats and a bounded size.
 
 Pillow alone hands an EPS file to ghostscript, which runs it as a program, and unpacks a kilobyte to gigabytes.
 """
@@ -27,18 +27,18 @@ MAX_FILE_BYTES = 2**26
 MAX_SIDE = 8192
 """Longest side [px]; of `limits.CallLimits`, too."""
 _MAX_SCANS = 100
-"""Scans of a progressive JPEG: each walks over the whole picture and may be ten bytes long; ten are usual."""
+"""Scans of a progressive JPEG: each walks over the whole image and may be ten bytes long; ten are usual."""
 
 
-class PictureFileError(ValueError):
-    """Why a picture cannot be read, as the end of a sentence."""
+class ImageFileError(ValueError):
+    """Why an image cannot be read, as the end of a sentence."""
 
 
 @contextlib.contextmanager
 def opened(
     source: Path | bytes, formats: tuple[str, ...] = LOSSLESS_OR_JPEG, side: int = MAX_SIDE
 ) -> Iterator[Image.Image]:
-    """A picture of an allowed format and size; its pixels are decoded only when they are asked for, within the block.
+    """An image of an allowed format and size; its pixels are decoded only when they are asked for, within the block.
 
     Args:
         source: A file, or what is in it.
@@ -46,31 +46,31 @@ def opened(
         side: Longest side that is allowed [px].
 
     Raises:
-        PictureFileError: It cannot be read, is of another format, too large, or damaged.
+        ImageFileError: It cannot be read, is of another format, too large, or damaged.
     """
     data = source if isinstance(source, bytes) else _read(source)
     if len(data) > MAX_FILE_BYTES:
-        raise PictureFileError(f"it is longer than {MAX_FILE_BYTES // 2**20} MiB")
+        raise ImageFileError(f"it is longer than {MAX_FILE_BYTES // 2**20} MiB")
     allowed = f"{', '.join(formats[:-1])} or {formats[-1]}" if len(formats) > 1 else formats[0]
     try:
         with warnings.catch_warnings(action="ignore"):  # of damage that ends in an error anyway
-            picture = Image.open(io.BytesIO(data), formats=formats)
+            image = Image.open(io.BytesIO(data), formats=formats)
     except Image.DecompressionBombError as error:
-        raise PictureFileError(f"it is too large: a side may have {side} px") from error
+        raise ImageFileError(f"it is too large: a side may have {side} px") from error
     except (UnidentifiedImageError, *_DAMAGE) as error:
-        raise PictureFileError(f"it is no {allowed} picture") from error
-    with picture:
-        if max(picture.size) > side or min(picture.size) < 1:
-            raise PictureFileError(f"it is {picture.width}x{picture.height}, and a side may have {side} px")
-        if picture.format == "JPEG" and data.count(b"\xff\xda") > _MAX_SCANS:
-            raise PictureFileError(f"it is a JPEG of more than {_MAX_SCANS} scans")
+        raise ImageFileError(f"it is no {allowed} picture") from error
+    with image:
+        if max(image.size) > side or min(image.size) < 1:
+            raise ImageFileError(f"it is {image.width}x{image.height}, and a side may have {side} px")
+        if image.format == "JPEG" and data.count(b"\xff\xda") > _MAX_SCANS:
+            raise ImageFileError(f"it is a JPEG of more than {_MAX_SCANS} scans")
         try:
             with warnings.catch_warnings(action="ignore"):
-                yield picture
-        except PictureFileError:
+                yield image
+        except ImageFileError:
             raise
         except _DAMAGE as error:
-            raise PictureFileError("it is damaged") from error
+            raise ImageFileError("it is damaged") from error
 
 
 _DAMAGE = (
@@ -90,6 +90,6 @@ def _read(path: Path) -> bytes:
     try:
         return read_file(path, MAX_FILE_BYTES)
     except IsADirectoryError as error:
-        raise PictureFileError("it is no file") from error
+        raise ImageFileError("it is no file") from error
     except OSError as error:
-        raise PictureFileError(error.strerror or "it cannot be opened") from error
+        raise ImageFileError(error.strerror or "it cannot be opened") from error

@@ -1,4 +1,4 @@
-"""Every tool that cuts or enlarges a picture keeps its link to the camera frame: all others work on the part."""
+"""Every tool that cuts or enlarges an image keeps its link to the camera frame: all others work on the part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a conversation in requests: the camera frame, the part of it that is shown, what was drawn over it."""
+"""Images of a conversation in requests: the camera frame, the part of it that is shown, what was drawn over it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ROUNDING_PX = 1e-6
 """A window whose middle and sizes were sent is off by less than this [px]."""
 
 
-def put_picture(request: Any, image: SessionImage) -> None:
-    """Fill the fields `image`, `depth`, `camera_info`, `camera_pose`, `window` and `picture` that requests share."""
+def put_image(request: Any, image: SessionImage) -> None:
+    """Fill the fields `image`, `depth`, `camera_info`, `camera_pose`, `window` and `image` that requests share."""
     frame = image.frame
     if frame is None:
         request.image = rgb_to_image(image.rgb, Header())
@@ -33,25 +33,25 @@ def put_picture(request: Any, image: SessionImage) -> None:
     if image.window is not None:
         request.window = box_to_message(*image.window)
     if image.scale != (1.0, 1.0) or not np.array_equal(image.rgb, image.cut(frame.rgb)):
-        request.picture = rgb_to_image(image.rgb, header_of(frame))
+        request.shown = rgb_to_image(image.rgb, header_of(frame))
 
 
-def take_picture(request: Any, frames: FrameMemory) -> SessionImage:
-    """The picture that `put_picture` put into a request.
+def take_image(request: Any, frames: FrameMemory) -> SessionImage:
+    """The image that `put_image` put into a request.
 
     Args:
         request: Holds the fields.
         frames: Gives the same frame for equal content.
 
     Raises:
-        BadMessage: The first thing that is wrong or does not fit together.
+        BadMessage: The first object that is wrong or does not fit together.
     """
     if _is_alone(request):
         return SessionImage(image_to_rgb(request.image))
     frame = frames.take(request)
     window = _window(request.window, frame.size)
-    if request.picture.width or request.picture.height:
-        return SessionImage(image_to_rgb(request.picture), frame, window)
+    if request.shown.width or request.shown.height:
+        return SessionImage(image_to_rgb(request.shown), frame, window)
     whole = SessionImage(frame.rgb, frame)
     if window is None:
         return whole
@@ -79,12 +79,12 @@ def _window(message: Any, size: tuple[int, int]) -> FrameWindow | None:
 
 
 def header_for(image: SessionImage) -> Header:
-    """The header of answers about a picture: of its capture; empty for a picture of no camera."""
+    """The header of answers about an image: of its capture; empty for an image of no camera."""
     return Header() if image.frame is None else header_of(image.frame)
 
 
 def _is_alone(request: Any) -> bool:
-    """True for a picture that comes without anything of a camera."""
+    """True for an image that comes without anything of a camera."""
     return bool(
         request.image.width
         and not request.camera_pose.header.frame_id
