@@ -364,3 +364,16 @@ def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:
     ours, clients = (tomllib.loads((folder / "pyproject.toml").read_text())["project"] for folder in (ROOT, CLIENT))
     assert set(clients["dependencies"]) <= set(ours["dependencies"])
     assert clients["requires-python"] == ours["requires-python"]
+
+
+def test_rooms_keep_to_their_lines() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    budgets = {
+        room: int(lines.replace(",", "")) for room, lines in re.findall(r"^\| `(\w+)/` .*\| ([\d,]+) \|$", page, re.M)
+    }
+    assert set(budgets) == set(ROOMS)
+    used = {room: sum(path.read_text().count("\n") for path in (ROOT / room).rglob("*.py")) for room in ROOMS}
+    for room, lines in used.items():
+        print(f"{room}: {lines} of {budgets[room]} lines ({lines / budgets[room]:.0%})")
+    above = {room: lines for room, lines in used.items() if lines > budgets[room]}
+    assert not above, "make these smaller, or give them more lines in docs/architecture.md and say why"
