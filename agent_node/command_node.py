@@ -110,7 +110,7 @@ class CommandParameters:
     """Parameters of the agent's node.
 
     Attributes:
-        suites: Whose tools: a suite, several, or all.
+        suites: Suites of the tools: one, several, or all.
         role: An observer has no tool that moves the robot: observer or operator.
         policy: Who decides, in the form of the option --policy.
         protocol: How the policy writes; own: as it was taught.

@@ -56,7 +56,7 @@ class AgentEvent:
 
     Attributes:
         kind: One word: the last part of its topic, and its kind in transcripts.
-        verb: What is done, in a line of a log; empty where the line says it.
+        verb: Verb of its line in a log; empty where the line says it.
         topic: Topic of a recording on which it stands.
         text: The words of it.
     """

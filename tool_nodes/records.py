@@ -103,7 +103,7 @@ def record_of(kind: type[T], document: Any, at: str = "", recall: RecallText | N
 
     Args:
         kind: Which.
-        document: What JSON or YAML holds.
+        document: Content of JSON or YAML.
         at: Where it stands, which the keys of a sentence begin with, e.g. "turns[3]".
         recall: Gives the texts that `document_of` kept apart.
 
@@ -127,7 +127,7 @@ def read_yaml(kind: type[T], path: Path, limits: YamlLimits = USUAL, within: Pat
         path: The file.
         limits: How much it may hold.
         within: See `toolhand.tool_nodes.files.read_file`.
-        name: Of the file in errors; that of the path by default.
+        name: Name of the file in errors; that of the path by default.
 
     Raises:
         ToolError: INVALID_ARGUMENT, one sentence that names file, line and key and says what is allowed.

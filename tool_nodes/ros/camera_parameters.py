@@ -137,7 +137,7 @@ class _Topics:
     """Of one camera of topics.
 
     Attributes:
-        driver: Whose names its topics have.
+        driver: Driver whose names its topics have.
         image_topic: Topic of its images; empty: the driver's.
         camera_info_topic: Topic of their calibration; empty: the driver's.
         depth_topic: Topic of their depth; empty: the driver's.

@@ -20,9 +20,9 @@ class MotionParameters:
 
     Attributes:
         base_frame: Frame of the robot's base.
-        arm: What moves the robot, a name of the group toolhand.arm.
+        arm: Backend that moves the robot: a name of the group toolhand.arm.
         lockstep: Time passes by steps that motions ask for.
-        planner: What plans motions.
+        planner: Backend that plans motions.
         planning_s: How long one search for a path may take, free running [s].
         stop_deadline_s: How long a stop may take to be confirmed [s].
         still_velocity: A joint that reports more is not at rest [rad/s].

@@ -46,7 +46,7 @@ def read(
         kind: Each field has a default.
         changeable: Fields that may be set later, which the node listens for.
         name: Parameter of a field.
-        defaults: Of fields, in place of their own.
+        defaults: Values of fields, in place of their own.
         only: Fields that are parameters; all where None.
 
     Raises:

@@ -64,7 +64,7 @@ class Question:
         files: Images that it is about, in order.
         kind: "choice" (`truth` is a letter), "yes_no" (a word), "polygon" ((N, 2) corners in [0, 1]) or "mask" (an
             image file in which all but 0 is in).
-        truth: What the answer is compared with.
+        truth: Value that the answer is compared with.
         options: Texts of the choices, A first.
         category: The row of a report that it counts in.
         source: Data that it was made of, where the total needs it.

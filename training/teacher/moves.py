@@ -153,7 +153,7 @@ def render_move(move: Move, points: Sequence[PicturePoint], image_index: int, pr
     Where each line is a call, every call looks at the newest view, and only a plan is thought.
 
     Args:
-        move, points, image_index: As of `calls_of`.
+        move, points, image_index: Arguments of `calls_of`.
         protocol: How turns are written.
     """
     lines = protocol.syntax == "lines"

@@ -99,7 +99,7 @@ def test_commands_write_the_board_and_refuse_what_cannot_be(tmp_path: Path, caps
     assert "does not fit on a4" in err
     status, out, _ = run(capsys, "calibrate", "check", str(pdf), "--json")
     assert status == 2
-    assert "cannot be read" in json.loads(out)["answer"]
+    assert "cannot be used" in json.loads(out)["answer"]
     status, _, err = run(capsys, "calibrate", "run", "--approval", "dry-run", "--out", str(tmp_path / "x.yaml"))
     assert "nothing has moved" in err
     assert not (tmp_path / "x.yaml").exists()

@@ -132,7 +132,7 @@ def test_what_is_no_trajectory_of_the_robot_is_a_fault_of_the_planner(name: str)
     with pytest.raises(ToolError, match=says) as refused:
         CheckedPlanner(AlteringPlanner(lie), GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert refused.value.code is ErrorCode.UNAVAILABLE
-    assert refused.value.message.startswith("The planner Liar ")
+    assert refused.value.message.startswith("The planner AlteringPlanner ")
     assert "\n" not in refused.value.message
 
 
