@@ -62,7 +62,7 @@ def asset(path: str) -> Response | None:
     if path not in _ASSETS:
         return None
     name, kind = _ASSETS[path]
-    text = files("console").joinpath("assets", name).read_text(encoding="utf-8")
+    text = files("toolhand.console").joinpath("assets", name).read_text(encoding="utf-8")
     return Response(text, media_type=kind, headers={"cache-control": "no-cache"})
 
 

@@ -227,7 +227,7 @@ class Station:
 
         Args:
             tool: Name, e.g. "robot.capture_image"; `toolbox.specs` has all.
-            arguments: Arguments as a model gives them: images by their number (`image_index`, 0 is the first that was taken),
+            arguments: Arguments as a model gives them: images by number (`image_index`, 0 is the first that was taken),
                 arrays by the name of a variable, e.g. "$segmentation_mask". The arrays are in `session.variables`.
 
         Raises:

@@ -55,7 +55,7 @@ def test_a_result_has_command_machine_and_document(tmp_path: Path, capsys: pytes
     (path,) = tmp_path.iterdir()
     assert f"The result is kept in {path}." in capsys.readouterr().err
     result = read_bench_result(path)
-    assert (result.bench, result.arguments, result.out) == ("hold", ["--n", "4", "--out", "runs/hold"], "runs/hold")
+    assert (result.bench, result.arguments, result.out) == ("hold", ("--n", "4", "--out", "runs/hold"), "runs/hold")
     assert (result.version, result.exit_status, result.machine) == (version(), 1, machine())
     assert result.document == DOCUMENT | {"slide_mm": None}
 
@@ -96,7 +96,7 @@ def test_every_benchmark_of_the_command_line_leaves_its_file(
     assert ended.value.code == 0
     (path,) = FOLDER.iterdir()
     assert read_bench_result(path).document == json.loads(capsys.readouterr().out)
-    assert read_bench_result(path).arguments == ["--n", "2", "--json"]
+    assert read_bench_result(path).arguments == ("--n", "2", "--json")
 
 
 def test_all_benchmarks_publish_their_document() -> None:
@@ -109,11 +109,11 @@ def test_all_benchmarks_publish_their_document() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is damaged: it is no JSON"),
-        ("[]", "is no result of a benchmark of format 1"),
-        ('{"format": 2}', "is no result of a benchmark of format 1"),
-        ('{"format": 1}', "its bench is missing or of another kind"),
-        ('{"format": 1, "wall_s": 1e999}', "is damaged"),
+        ("", "it is no JSON"),
+        ("[]", "must be a mapping"),
+        ('{"format": 2}', "only format 1 is read"),
+        ('{"format": 1}', "bench is missing"),
+        ('{"format": 1, "wall_s": 1e999}', "no finite number"),
     ],
 )
 def test_another_file_is_refused_in_one_sentence(tmp_path: Path, content: str, said: str) -> None:
@@ -127,5 +127,5 @@ def test_a_result_with_a_wrong_entry_is_refused(tmp_path: Path, change: dict[str
     kept("hold", [], published(DOCUMENT), tmp_path)
     (path,) = tmp_path.iterdir()
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ToolError, match=f"its {next(iter(change))} is missing or of another kind"):
+    with pytest.raises(ToolError, match=rf"{next(iter(change))}(\[0\])? must be"):
         read_bench_result(path)

@@ -45,8 +45,8 @@ def test_a_result_has_its_rates_with_n_and_interval(tmp_path: Path) -> None:
     assert [(rate.table, rate.name, rate.said) for rate in result.rates] == [
         ("rows", "ours: all", "90.0 % (18 of 20; 69.9..97.2)"),
         ("rows", "plan", "15 / 19.5 / 19.9 ms (n 2)"),
-        ("things", "box", "90.0 % (18 of 20; 69.9..97.2)"),
-        ("things", "never asked", "- (0 of 0)"),
+        ("objects", "box", "90.0 % (18 of 20; 69.9..97.2)"),
+        ("objects", "never asked", "- (0 of 0)"),
     ]
     assert (result.command, result.machine, result.failures) == ("toolhand bench grasp --n 20", "Some processor, 2", 2)
 
@@ -68,10 +68,10 @@ def test_versions_are_compared_row_by_row(tmp_path: Path) -> None:
     results = BenchIndex(tmp_path).results()
     assert [result.version for result in results] == ["0.22", "0.21", "0.20"]
     rows = {(row.table, row.name): row for row in compared(results[::-1])}
-    row = rows["things", "box"]
+    row = rows["objects", "box"]
     assert [cell and cell.success for cell in row.cells] == [19, 18, 3]
     assert row.changed
-    assert not {(row.table, row.name): row for row in compared(results[:0:-1])}["things", "box"].changed
+    assert not {(row.table, row.name): row for row in compared(results[:0:-1])}["objects", "box"].changed
 
 
 def test_a_damaged_file_is_listed_with_its_problem_and_the_others_stay(tmp_path: Path) -> None:
