@@ -1,6 +1,6 @@
 """What the points that a policy got and used truly lay on: labels of turns, by the ids of the images.
 
-    turn.labels["things"] == [None, ["red box 1", "can 2"], ["can 2"]]
+    turn.labels["objects"] == [None, ["red box 1", "can 2"], ["can 2"]]
 
 One entry a call: for a pointing tool the object under each of its points, for an outline the object under the point
 that it was asked for, "" for bare table; None for all other calls, failed ones, and images without a known truth.

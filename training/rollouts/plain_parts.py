@@ -41,7 +41,7 @@ def problem_of_labels(labels: Mapping[str, Any], calls: int) -> str:
         return ""
     if isinstance(objects, list) and len(objects) == calls and all(on is None or is_texts(on) for on in objects):
         return ""
-    return f"has labels whose things are not {calls} lists of names or null, one for each call"
+    return f"has labels whose objects are not {calls} lists of names or null, one for each call"
 
 
 def is_texts(value: object) -> bool:
