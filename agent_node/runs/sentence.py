@@ -22,6 +22,8 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 STEPS = "steps"
 """Entry of `result.json`: the folders inside that hold the rest of a sentence, in order."""
+FIRST_TASK = "first_task"
+"""Entry of `result.json`: the command of a sentence of several whose run the folder itself holds."""
 
 
 class SentenceFolder:
@@ -105,7 +107,8 @@ class SentenceFolder:
             result = read_result(self.path / RESULT_FILE)
         except ToolError:  # the disk was full: that was said
             return
-        result |= {"task": self.said, "answer": answer, "success": success, "error_code": code, STEPS: self._inside}
+        result |= {FIRST_TASK: result.get("task", ""), "task": self.said, STEPS: self._inside}
+        result |= {"answer": answer, "success": success, "error_code": code}
         result |= {"command": again} if again else {}
         result.pop("said", None)
         write_json(self.path / RESULT_FILE, result)

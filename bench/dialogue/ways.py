@@ -13,6 +13,7 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.mcp.sessions import SharedRobot
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
+from toolhand.agent_node.runs.sentence import FIRST_TASK
 from toolhand.bench.dialogue.conversation import TalkedTo
 from toolhand.sim.station import Station
 from toolhand.tool_nodes import plain_json
@@ -140,5 +141,5 @@ class OverRos:
         folders = self._operator.run_dirs
         self.runs_dir = folders[0].parent if folders else self.runs_dir
         results = [plain_json.load(read_file(folder / "result.json", MAX_RESULT_BYTES, folder)) for folder in folders]
-        commands = tuple(result["task"] for result in results if isinstance(result, dict))
+        commands = tuple(result.get(FIRST_TASK, result["task"]) for result in results if isinstance(result, dict))
         return Told(episode.answer, episode.error_code or "", commands)

@@ -232,8 +232,8 @@ def test_the_launch_file_of_the_real_arm_asks(file: str, mode: str) -> None:
         ("approval", "never", "approval"),
         ("approval_token_file", "/nowhere/token", "cannot be read"),
         ("speed_limit", 0.0, "speed"),
-        ("workspace_low", [0.0, 1.0], "three each"),
-        ("workspace_high", "far", "three each"),
+        ("workspace_low", [0.0, 1.0], "list of 3 finite numbers"),
+        ("workspace_high", "far", "list of 3 finite numbers"),
         ("motions_per_minute", -1, "motions_per_minute"),
     ],
 )
