@@ -169,7 +169,7 @@ def test_loading_a_world_ends_the_motion_on_its_way(lockstep: Graph) -> None:
         ({"uri": "no_such_file.yaml"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "no scene"),
         ({"resource_string": "objects: 3"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "objects must be a list"),
         ({"resource_string": BOMB}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "merge keys are not allowed"),
-        ({"resource_string": "[1, 2"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "not valid YAML"),
+        ({"resource_string": "[1, 2"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "no plain YAML"),
     ],
 )
 def test_a_bad_world_is_refused_and_the_old_one_stays(
