@@ -29,10 +29,10 @@ class MeasuringTools:
 
     @tool("measure.distance", example=Example({"image_index": 0, "start": [0.35, 0.55], "end": [0.6, 0.55]}))
     def distance(self, image_index: ImageIndex, start: Point2D, end: Point2D) -> ToolResult:
-        """Measure the distance between two points of a picture.
+        """Measure the distance between two points of an image.
 
         Args:
-            image_index: Index of a camera picture.
+            image_index: Index of a camera image.
             start: Normalized [x, y] of the first point.
             end: Normalized [x, y] of the second point.
         """

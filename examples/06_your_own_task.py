@@ -41,7 +41,7 @@ class CountTask:
     @property
     def text(self) -> str:
         """What the operator says."""
-        return f"How many {self.colour} things are on the table?"
+        return f"How many {self.colour} objects are on the table?"
 
     @property
     def truth(self) -> int:

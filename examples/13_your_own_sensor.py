@@ -46,7 +46,7 @@ if __name__ == "__main__":
     frame = station.camera.capture()
     _, depth = ShortRange().measure(frame.rgb.copy(), frame.depth.copy(), np.random.default_rng(0))
     measured = [f"{np.isfinite(image).mean():.0%}" for image in (frame.depth, depth)]
-    print("the ideal camera measures {} of the picture, the sensor {}".format(*measured))
+    print("the ideal camera measures {} of the image, the sensor {}".format(*measured))
 
     start, home = station.robot.park, JointGoal(station.robot.named_states["Home"])
     plans = [planner.plan(start, home, CollisionScene()) for planner in (EmbeddedPlanner(), Unhurried())]
