@@ -130,7 +130,7 @@ def figures(records: Sequence[GraspRecord], sides: Sequence[GraspSide], protocol
         "rows": [
             {"side": s.label, **row} for s in sides for row in (*rows_of(of[s.role], protocol), *cause_rows(of[s.role]))
         ],
-        "objects": [{"side": s.label, **row} for s in sides for row in objects_of(of[s.role])],
+        "by_object": [{"side": s.label, **row} for s in sides for row in objects_of(of[s.role])],
         "paired": {s.label: paired(of[first.role], of[s.role], protocol) for s in others},
         "scores": scores_of(of[first.role]),
         "unscored": sum(not r.scored for r in records),
@@ -159,7 +159,7 @@ def write_results(
 ) -> None:
     """Write tables, plots and the page into the folder of a run."""
     table = folder.write_table(records)
-    write_atomically(folder.path / "rows.csv", csv_of([*document["rows"], *document["objects"]]).encode())
+    write_atomically(folder.path / "rows.csv", csv_of([*document["rows"], *document["by_object"]]).encode())
     shown = {
         side.label: [row for row in document["rows"] if row["side"] == side.label and _is_plotted(row)]
         for side in sides

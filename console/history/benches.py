@@ -36,7 +36,7 @@ class BenchRate:
     """One row of a table: a rate with its interval, or times.
 
     Attributes:
-        table: Name of the table in the document, such as "rows" or "things".
+        table: Name of the table in the document, such as "rows" or "by_object".
         name: Name of the row: an object, a stage, a kind of scene.
         n: Number of trials.
         success: Number of successes; None in a row of times.

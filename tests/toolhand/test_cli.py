@@ -155,7 +155,7 @@ def test_a_report_that_cannot_be_written_leaves_only_complete_files(
     def full(path: Path, *rest: Any) -> None:
         raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: No space left on device.")
 
-    monkeypatch.setattr("toolhand.run_in_process.write_report", full)
+    monkeypatch.setattr("toolhand.agent_node.runs.write.write_report", full)
     ended = cli("run", "sing a song", "--json")
     assert ended.status == 2
     assert ended.document["error_code"] == "NOT_UNDERSTOOD"
@@ -251,8 +251,8 @@ WRONG = [
     (("scene", "nowhere.yaml"), "There is no scene 'nowhere.yaml'"),
     (("scene", "9" * 5000), "There is no scene '999"),
     (("scene", "."), "There is no scene '.'"),
-    (("scene", "broken.yaml"), "broken.yaml, line 3: this is not valid YAML"),
-    (("scene", "list.yaml"), "a scene file must be a mapping"),
+    (("scene", "broken.yaml"), "broken.yaml, line 3: it is no plain YAML"),
+    (("scene", "list.yaml"), "it must be a mapping"),
     (("scene", "unknown.yaml"), '"unobtainium" is not in the catalogue'),
     (("scene", "3", "--image", "file/picture.png"), "Cannot write file/picture.png"),
     (("scene", "3", "--image", "."), "Cannot write .: it is a folder."),
@@ -266,7 +266,7 @@ WRONG = [
     (("call", "robot.capture_image", "--image", "file/picture.png"), "Cannot write file/picture.png"),
     (("bench", "manipulation", "--seeds", "0"), "--seeds must be 1 or more, got 0."),
     (("bench", "grasp", "--n", "0"), "--n must be 1 or more, got 0."),
-    (("bench", "chess"), "manipulation, grasp"),
+    (("bench", "chess"), "grasp, manipulation"),
     (("run", "pick", "up", "the", "red", "box"), "in quotes. For example: toolhand run 'pick up the red box'"),
     (("run", "pick", "up", "--seed", "3"), "in quotes. For example: toolhand run 'pick up' --seed 3"),
     (("run", "pick", "--seed", "3", "up"), 'in quotes. For example: toolhand run "pick up the red box"'),

@@ -39,7 +39,7 @@ def grasp_document(sides: list[GraspSide], protocol: Any = "attempt") -> dict[st
     return {
         "bench": "grasp",
         "objects": "generated+some/where/things",
-        "contents": {"objects": "0123456789ab"},
+        "contents": {"things": "0123456789ab"},
         "scene": ["pile"],
         "first_seed": 500,
         "n": 2,

@@ -19,17 +19,11 @@ COMMANDS = [
     ("data", "lerobot", "--out", "episodes"),
     ("data", "synth", "--out", "trajectories"),
     ("train", "dirl", "--preset", "qwen2.5-vl-3b"),
-    ("train", "pointer", "--out", "pointer"),
     ("bench", "manipulation"),
     ("bench", "crowded"),
     ("bench", "grasp"),
-    ("bench", "hold"),
     ("bench", "perception"),
-    ("bench", "sensors"),
-    ("bench", "tools"),
-    ("bench", "rollouts"),
     ("bench", "policy"),
-    ("bench", "sentences"),
 ]
 """Words of a command, without its sensor."""
 

@@ -21,13 +21,13 @@ def seen(tmp_path: Path, image: Path) -> np.ndarray:
     """The image (H, W, 3) as the tools see it: a crop of all of it."""
     shown = tmp_path / "shown.png"
     arguments = '{"image_index": 0, "bounding_box": "\\\\boxed{0,0,1000,1000}"}'
-    assert call("image_crop", arguments, StationOptions(suite="peria"), shown=image, image=shown) == 0
+    assert call("image_crop", arguments, StationOptions(suite="peria"), picture=image, image=shown) == 0
     return np.asarray(Image.open(shown))
 
 
 def refused(image: Path) -> str:
     with pytest.raises(ToolError) as refusal:
-        call("image_crop", "{}", StationOptions(suite="peria"), shown=image)
+        call("image_crop", "{}", StationOptions(suite="peria"), picture=image)
     assert refusal.value.code is ErrorCode.INVALID_ARGUMENT
     return refusal.value.message
 

@@ -21,7 +21,7 @@ PAGE = "\n".join((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in P
 
 
 def test_the_table_has_each_reward_once_with_its_function() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| .* \| `training\.rewards\.(\w+)\.(\w+)`", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w.]+)` \| .* \| `toolhand\.training\.rewards\.(\w+)\.(\w+)`", PAGE, re.MULTILINE)
     assert [name for name, _, _ in rows] == list(REWARDS)
     for name, module, function in rows:
         if name != "peria.path":  # two functions, one after the other
@@ -29,7 +29,7 @@ def test_the_table_has_each_reward_once_with_its_function() -> None:
 
 
 def test_every_function_that_is_named_exists() -> None:
-    named = re.findall(r"`(training(?:\.\w+)+)\.(\w+)`", PAGE)
+    named = re.findall(r"`(toolhand\.training(?:\.\w+)+)\.(\w+)`", PAGE)
     assert len(named) > 40
     assert not [f"{module}.{name}" for module, name in named if not hasattr(import_module(module), name)]
 

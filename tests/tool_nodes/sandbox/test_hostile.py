@@ -223,7 +223,7 @@ def test_memory_is_limited(watch: Any, code: str) -> None:
 
 def test_the_memory_limit_does_not_depend_on_the_variables(executor: CodeExecutor) -> None:
     image = np.zeros(60 << 20, np.uint8)
-    assert executor.run("picture.sum() + np.ones(10**7).sum()", "eval", {"image": image}).value == 1e7
+    assert executor.run("image.sum() + np.ones(10**7).sum()", "eval", {"image": image}).value == 1e7
 
 
 def test_output_is_cut_with_a_note(watch: Any) -> None:

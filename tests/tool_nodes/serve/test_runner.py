@@ -157,14 +157,14 @@ def test_what_cannot_be_answered_in_time_is_refused_at_once_and_not_begun() -> N
 
 LATE = """
 import time
-from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
+from tests.tool_nodes.serve.test_runner import ENTRY, IMAGE
 from toolhand.tool_nodes.serve import runner
 from toolhand.tool_nodes.serve.requests import PortRequest
 class Slow:
     def point(self, image, text):
         time.sleep(1.0)
 runner.GRACE_S = 0.1
-runner.Runner(ENTRY, Slow(), list).work([PortRequest((PICTURE, "a"), time.time() + 0.3)])
+runner.Runner(ENTRY, Slow(), list).work([PortRequest((IMAGE, "a"), time.time() + 0.3)])
 print("ended")
 """
 
@@ -177,7 +177,7 @@ def test_a_process_whose_caller_has_left_is_well_and_stays() -> None:
 HANGS = """
 import time
 from dataclasses import replace
-from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
+from tests.tool_nodes.serve.test_runner import ENTRY, IMAGE
 from toolhand.tool_nodes.serve import runner
 from toolhand.tool_nodes.serve.requests import PortRequest
 class Hangs:
@@ -185,7 +185,7 @@ class Hangs:
         print("begun", flush=True)
         sum(range(10**12))  # holds the interpreter, as native code may
 runner.GRACE_S = 0.1
-runner.Runner(replace(ENTRY, deadline_s=0.2), Hangs(), list).work([PortRequest((PICTURE, "a"), time.time() + 60.0)])
+runner.Runner(replace(ENTRY, deadline_s=0.2), Hangs(), list).work([PortRequest((IMAGE, "a"), time.time() + 60.0)])
 print("ended")
 """
 
