@@ -141,5 +141,5 @@ class OverRos:
         folders = self._operator.run_dirs
         self.runs_dir = folders[0].parent if folders else self.runs_dir
         results = [plain_json.load(read_file(folder / "result.json", MAX_RESULT_BYTES, folder)) for folder in folders]
-        commands = tuple(result.get(FIRST_TASK, result["task"]) for result in results if isinstance(result, dict))
+        commands = tuple(str(result.get(FIRST_TASK, result["task"])) for result in results if isinstance(result, dict))
         return Told(episode.answer, episode.error_code or "", commands)
