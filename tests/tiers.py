@@ -124,7 +124,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         brief = in_brief(tests) if tier in ("test", "whole") else tests
         modules[module] = brief if tier != "whole" else [test for test in tests if test not in brief]
         left = {test.nodeid for test in tests} - {test.nodeid for test in modules[module]}
-        costs[module] = COSTS.get(module, 0.0) - sum(COSTS.get(name, 0.0) for name in left)
+        cost = COSTS.get(module, 0.0) - sum(COSTS.get(name, 0.0) for name in left)
+        costs[module] = round(cost, 1)  # the same in every worker, whatever the order of that sum
     kept = [test for module, _ in costs.most_common() for test in modules[module]]
     if left_out := set(items) - set(kept):
         config.hook.pytest_deselected(items=list(left_out))
