@@ -191,4 +191,4 @@ def test_the_report_names_rates_pairs_scores_and_failures() -> None:
     for words in ("== analytic", "== top_down", "analytic (A) and top_down (B)", "p = 1", "mask scores: n 2"):
         assert words in text
     assert "analytic, packed 1, s/a: success claimed, another up, poor mask" in text
-    assert {row["side"] for row in document["objects"]} == {"analytic", "top_down"}
+    assert {row["side"] for row in document["by_object"]} == {"analytic", "top_down"}
