@@ -17,8 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from rclpy_zenoh.interfaces import get_class
-
 ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
 CODE = ("agent_node", "bench", "console", "sim", "tool_nodes", "toolhand", "training", "urdf")
@@ -88,7 +86,6 @@ def red_box(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder to work in, and nothing in the environment that leads to this checkout."""
-    get_class("std_msgs/msg/Empty")  # this process reads its packages once, and other tests have more of them
     for name in ("PYTHONPATH", "RCLPY_ZENOH_PACKAGE_PATH", "RCLPY_ZENOH_ROUTER", "ROS_DOMAIN_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
