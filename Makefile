@@ -61,18 +61,20 @@ lint: $(VENV)/.dev types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# `--tier=`, not `--tier `: before it knows the option pytest would take the word after a blank for a folder, and leave
+# out the conftest.py of the ROS client.
 # The command between two edits: lint, types and the modules of tests that cost next to nothing (tests/tiers.py).
 check: lint
-	$(PYTEST) --tier check
+	$(PYTEST) --tier=check
 
 # Before a pull request: every ability at least once.
 test: $(VENV)/.dev
 	@$(MAKE) --no-print-directory -j2 lint collected
-	$(PYTEST) --tier test
+	$(PYTEST) --tier=test
 
 # What `make test` leaves out: random-weight models, whole systems, everything else that costs more than it may there.
 test-whole: $(VENV)/.dev
-	$(PYTEST) --tier whole
+	$(PYTEST) --tier=whole
 
 # Measure what each module of tests costs, which decides about its tier. MODULES=tests/sim measures some of them.
 costs: $(VENV)/.dev
@@ -80,7 +82,7 @@ costs: $(VENV)/.dev
 
 # pytest rewrites every module of tests: once, while mypy has the other core, and not in each of its processes.
 collected: $(VENV)/.dev
-	@$(BIN)/python -m pytest --tier test --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
+	@$(BIN)/python -m pytest --tier=test --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
 # An adapter against the real package, in that engine's own environment, which is made first.
 $(ENGINES:%=test-%): test-%: $(VENV)/.core
