@@ -21,7 +21,7 @@ cd "$(dirname "${{BASH_SOURCE[0]}}")"
 export TOOLHAND_FOLDER="$PWD"
 export TOOLHAND_GPUS="${{TOOLHAND_GPUS:-{gpus}}}"
 export TOOLHAND_NODES="${{TOOLHAND_NODES:-1}}"
-export VERL_USE_EXTERNAL_MODULES="${{VERL_USE_EXTERNAL_MODULES:-training.adapters.on_verl_trainer}}"
+export VERL_USE_EXTERNAL_MODULES="${{VERL_USE_EXTERNAL_MODULES:-toolhand.training.adapters.on_verl_trainer}}"
 MODEL="${{TOOLHAND_MODEL:-{weights}}}"
 TOOLHAND="${{TOOLHAND:-toolhand}}"                     # where Toolhand is installed
 VERL_PYTHON="${{VERL_PYTHON:-python}}"                 # where verl and Toolhand are
