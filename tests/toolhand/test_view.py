@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.tool_nodes.clouds.ply import read_ply
 from tests.toolhand.test_mock_import import driver_messages, write_mcap
 from toolhand.agent_node.runs.mcap.frames import recorded_frames
 from toolhand.cli.view import cloud_of, image_of
 from toolhand.sim.mock.recording import record_frame
-from toolhand.tool_nodes.clouds.files import read_cloud
 from toolhand.tool_nodes.types import Frame
 
 Cli = Callable[..., Any]
@@ -35,9 +35,9 @@ def test_each_image_of_a_recording_becomes_a_cloud_and_an_image_of_it(tmp_path: 
     first, second = document["clouds"]
     frames = list(recorded_frames(tmp_path / "zed.mcap"))
     for written, frame in zip((first, second), frames, strict=True):
-        cloud, own = read_cloud(Path(written["ply"])), cloud_of(frame)
-        np.testing.assert_allclose(cloud.points, own.points, atol=1e-6)
-        np.testing.assert_array_equal(cloud.colours, own.colours)
+        (points, colours), own = read_ply(Path(written["ply"])), cloud_of(frame)
+        np.testing.assert_allclose(points, own.points, atol=1e-6)
+        np.testing.assert_array_equal(colours, own.colours)
         with Image.open(written["png"]) as image:
             assert np.array_equal(np.asarray(image), image_of(own, frame))
     shown = np.asarray(image_of(cloud_of(frames[0]), frames[0]))

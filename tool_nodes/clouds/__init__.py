@@ -1,1 +1,1 @@
-"""Point clouds by themselves: smallest boxes, alignment, files and images, over numpy and scipy alone."""
+"""Point clouds by themselves: smallest boxes, files and images, over numpy and scipy alone."""

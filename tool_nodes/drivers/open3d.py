@@ -1,27 +1,20 @@
-"""Open3D (0.20) for what `toolhand.tool_nodes.clouds` does: the smallest box, alignment, files; and its window."""
+"""Open3D (0.20) for what `toolhand.tool_nodes.clouds` does: the smallest box; and its window."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from toolhand.tool_nodes.clouds.alignment import FEWEST, Alignment, no_partner, require_reach
 from toolhand.tool_nodes.clouds.boxes import SIGNS
-from toolhand.tool_nodes.clouds.checking import finite_points, rigid_transform
-from toolhand.tool_nodes.clouds.files import ColouredCloud, require_suffix
+from toolhand.tool_nodes.clouds.checking import finite_points
+from toolhand.tool_nodes.clouds.files import ColouredCloud
 from toolhand.tool_nodes.extras import install_extra
 from toolhand.tool_nodes.results import invalid, unavailable
 from toolhand.tool_nodes.types import FloatArray
-
-_NEIGHBOURS = 12
-"""Points that a normal is fitted to [points]; as `toolhand.tool_nodes.clouds.alignment` has it."""
-_STEPS = 50
-"""Most iterations [-]; likewise."""
 
 
 def library() -> Any:
@@ -71,41 +64,6 @@ def smallest_box(cloud: Any) -> tuple[FloatArray, FloatArray]:
     if np.linalg.det(axes) < 0.0:
         axes[2] = -axes[2]
     return np.asarray(found.center) + (SIGNS * extent / 2.0) @ axes, extent
-
-
-def aligned(source: Any, target: Any, reach_m: float, T: Any = None) -> Alignment:
-    """As `toolhand.tool_nodes.clouds.alignment.aligned`, by Open3D's point-to-plane registration."""
-    open3d = library()
-    require_reach(reach_m)
-    moved = _cloud(open3d, finite_points(source, FEWEST, "The source cloud"))
-    fixed = _cloud(open3d, finite_points(target, FEWEST, "The target cloud"))
-    guess = np.eye(4) if T is None else rigid_transform(T, "The first guess")
-    fixed.estimate_normals(open3d.geometry.KDTreeSearchParamKNN(knn=_NEIGHBOURS))
-    registration = open3d.pipelines.registration
-    found = registration.registration_icp(
-        moved,
-        fixed,
-        reach_m,
-        guess,
-        registration.TransformationEstimationPointToPlane(),
-        registration.ICPConvergenceCriteria(max_iteration=_STEPS),
-    )
-    pairs = len(found.correspondence_set)
-    if pairs < FEWEST:
-        raise no_partner(pairs, reach_m)
-    return Alignment(np.asarray(found.transformation), float(found.fitness), float(found.inlier_rmse))
-
-
-def read_cloud(path: Path) -> ColouredCloud:
-    """As `toolhand.tool_nodes.clouds.files.read_cloud`, by Open3D, which reads compressed PCD files as well."""
-    open3d = library()
-    require_suffix(path)
-    if not path.is_file():
-        raise invalid(f"{path} cannot be read: there is no such file.")
-    found = open3d.io.read_point_cloud(str(path), remove_nan_points=True, remove_infinite_points=True)
-    points = finite_points(np.asarray(found.points), 1, str(path))
-    colours = np.rint(np.asarray(found.colors) * 255.0).astype(np.uint8) if found.has_colors() else None
-    return ColouredCloud(points, colours)
 
 
 def show(clouds: Sequence[ColouredCloud], title: str) -> None:

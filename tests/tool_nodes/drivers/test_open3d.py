@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +20,6 @@ POINTS = np.random.default_rng(0).random((30, 3))
     [
         lambda: registry.make("boxes", "open3d"),
         lambda: open3d.smallest_box(POINTS),
-        lambda: open3d.aligned(POINTS, POINTS, 0.1),
-        lambda: open3d.read_cloud(Path("cloud.ply")),
         lambda: open3d.show([], "run"),
     ],
 )
