@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-import numpy as np
-
 from toolhand.sim.objects.asset import ObjectAsset
 from toolhand.sim.objects.folders import folder_sets, known_sets
 from toolhand.sim.objects.products import PRODUCTS
@@ -72,33 +70,3 @@ def _installed(name: str) -> Mapping[str, ObjectAsset]:
     if not isinstance(objects, Mapping):
         raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
     return objects
-
-
-def draw_names(set_name: str, seed: int, n: int) -> tuple[str, ...]:
-    """Names of n objects of a set, as scenes hold them, drawn by a seed.
-
-    A set without end gives those that its method `drawn(seed, n)` returns. Of another one nothing comes twice before
-    everything came once.
-
-    Args:
-        set_name: Name of a set, e.g. "generated"; the names of objects of "catalogue" have none before them.
-        seed: Seed of the choice, 0 or more.
-        n: Number of objects, 1 or more.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for a set without objects, or as `find_asset`.
-    """
-    objects = object_set(set_name)
-    prefix = "" if objects is PRODUCTS else f"{set_name}/"
-    if hasattr(objects, "drawn"):
-        return tuple(f"{prefix}{name}" for name in objects.drawn(seed, n))
-    names = list(objects)
-    if not names:
-        raise invalid(f"The object set {set_name!r} holds nothing that could be drawn.")
-    rng = np.random.default_rng([seed, _DRAWN])
-    order = np.concatenate([rng.permutation(len(names)) for _ in range(-(-n // len(names)))])
-    return tuple(f"{prefix}{names[k]}" for k in order[:n])
-
-
-_DRAWN = 0x5E7
-"""Number of this choice in its seeds."""

@@ -20,7 +20,6 @@ from toolhand.tool_nodes.ros.proofs import read_token
 from toolhand.tool_nodes.serve.config import read_config as read_served
 from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
 from toolhand.tool_nodes.tools.last.loading import load_skill
-from toolhand.training.data.formats.chat import read_chat
 from toolhand.training.data.public_sets import RowError, rows_of
 from toolhand.training.env.failures import load_failures
 from toolhand.training.rollouts.branching import plan_of
@@ -110,8 +109,6 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
     "a model's configuration": ("config.json", lambda path: read_config("qwen", path.parent, ["qwen2_vl"])),
     "a model's weights": ("model.safetensors", lambda path: check_weights(path.parent)),
     "a model's index": ("model.safetensors.index.json", lambda path: check_weights(path.parent)),
-    "a manifest": ("manifest.json", lambda path: _all(read_chat(path.parent))),
-    "rows of a chat": ("data/train-00000.jsonl", lambda path: _all(read_chat(path.parents[1]))),
     "a token": ("token", lambda path: read_token(path)),
     "a public set": ("rows.json", _rows),
 }
@@ -120,22 +117,7 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
 REFUSED = (RowError, ImageFileError)
 """How parts refuse that only add the end of a sentence; all others do with a ToolError."""
 
-HARMLESS = {
-    **dict.fromkeys(("a shard of rollouts", "rows of a chat", "predictions", "a set in jsonl"), ("nothing in it",)),
-    "what is served": ("null",),
-    "a set in tfrecord": ("nothing in it", "a link to a process's memory"),
-    "a set in tsv": (
-        "nothing in it",
-        "a text",
-        "null",
-        "zeros",
-        "an infinite number",
-        "no number",
-        "a number of 400 digits",
-        "deep lists",
-        "deep mappings",
-    ),
-}
+HARMLESS = {"a shard of rollouts": ("nothing in it",), "what is served": ("null",)}
 """What is no file as it should be and holds nothing either, by its reader."""
 
 

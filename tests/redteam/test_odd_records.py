@@ -17,8 +17,6 @@ from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.cli import main as cli
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.data.formats.chat import read_chat
-from toolhand.training.data.formats.export import export
 from toolhand.training.rollouts.branching import plan_of
 from toolhand.training.rollouts.collection import read_rollouts, shard_path
 from toolhand.training.rollouts.images import ImageStore
@@ -276,24 +274,6 @@ def _quiet(recorder: Recorder) -> Recorder:
     recorder.hear(Thought("hm"))
     recorder.hear(CommandEnded("a"))
     return recorder
-
-
-@pytest.mark.parametrize("kind", ODD)
-def test_a_row_and_a_manifest_of_a_data_set_with_something_else_in_them_are_passed_over(
-    kind: str, tmp_path: Path
-) -> None:
-    collection(tmp_path / "rollouts", 1)
-    out = tmp_path / "set"
-    export(tmp_path / "rollouts", out, "chat")
-    manifest, shard = out / "manifest.json", out / "data" / "train-00000.jsonl"
-    noted, row = json.loads(manifest.read_text()), json.loads(shard.read_text())
-    for place in [() if kind != "nothing" else ("shards",), *places(noted)]:
-        manifest.write_text(json.dumps(changed(noted, place, ODD[kind])))
-        _read_or_refused(lambda: list(read_chat(out)))
-    manifest.unlink()
-    for place in [() if kind != "nothing" else ("messages",), *places(row)]:
-        shard.write_text(json.dumps(changed(row, place, ODD[kind])) + "\n")
-        _read_or_refused(lambda: list(read_chat(out)))
 
 
 def _read_or_refused(read: Callable[[], Any]) -> Any:

@@ -6,15 +6,9 @@ import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from toolhand.tool_nodes.extras import package
-from toolhand.tool_nodes.files import require_regular
-from toolhand.tool_nodes.results import invalid
-
-MAX_PARQUET_BYTES = 4 << 30
-"""Largest Parquet file that is read [bytes]: its columns are held in memory."""
 
 
 def arrow() -> Any:
@@ -34,28 +28,6 @@ def parquet_bytes(tables: Sequence[Any]) -> bytes:
         for table in tables:
             writer.write_table(table)
     return buffer.getvalue()
-
-
-def read_parquet(path: Path, columns: Sequence[str]) -> Any:
-    """Columns of a Parquet file as a table.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where it is cut off, damaged, too large or lacks a column, in one sentence with its
-            name; UNAVAILABLE without pyarrow.
-    """
-    pa = arrow()
-    try:
-        require_regular(path)
-        if path.stat().st_size > MAX_PARQUET_BYTES:
-            raise OSError(f"it is larger than {MAX_PARQUET_BYTES >> 30} GiB")
-        with parquet().ParquetFile(path) as file:
-            missing = [name for name in columns if name not in file.schema_arrow.names]
-            if not missing:
-                return file.read(columns=list(columns))
-    except (OSError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise invalid(f"The Parquet file {path} cannot be read: {reason}.") from error
-    raise invalid(f"The Parquet file {path} has no column {', '.join(missing)}.")
 
 
 WORDS, JSON, IMAGE = {"dtype": "string", "_type": "Value"}, {"_type": "Json"}, {"_type": "Image"}

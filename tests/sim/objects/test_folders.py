@@ -19,7 +19,7 @@ from toolhand.sim.objects import folders
 from toolhand.sim.objects.folders import folder_sets, use_objects
 from toolhand.sim.objects.mesh_asset import MeshAsset
 from toolhand.sim.objects.reading import mesh_child, pieces, solids
-from toolhand.sim.objects.sets import draw_names, find_asset
+from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.scenes import PlacedObject
 from toolhand.tool_nodes import extras
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -97,7 +97,6 @@ def test_published_sets_have_the_names_of_their_objects(folder: Path) -> None:
     found = objects._found  # type: ignore[attr-defined]
     assert found["003-cracker-box"].path == folder / "003_cracker_box/google_16k/textured.obj"
     assert found["both"].path.suffix == ".glb"
-    assert draw_names("my-things", 1, 10) == draw_names("my-things", 1, 10)
 
 
 def test_naming_the_objects_of_a_folder_reads_no_mesh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

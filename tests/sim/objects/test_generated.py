@@ -17,7 +17,7 @@ from toolhand.sim.objects.generated.families import FAMILIES
 from toolhand.sim.objects.generated.objects import FRICTION, GENERATED, MASS_KG
 from toolhand.sim.objects.mesh_asset import MeshAsset
 from toolhand.sim.objects.meshes import convex_mesh, joined, mass_properties
-from toolhand.sim.objects.sets import draw_names, find_asset
+from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.files import parse_scene, scene_yaml
 from toolhand.sim.scene.scenes import PlacedObject, Scene
 from toolhand.tool_nodes.motion.robot_model import load_robot
@@ -203,18 +203,11 @@ def test_what_is_no_seed_is_refused_with_names_that_are(name: str) -> None:
 
 
 def test_a_scene_of_generated_objects_is_saved_by_their_names() -> None:
-    names = draw_names("generated", 5, 3)
-    assert names == ("generated/5", "generated/5-1", "generated/5-2")
+    names = GENERATED.drawn(5, 3)
+    assert names == ["5", "5-1", "5-2"]
     objects = []
-    for k, name in enumerate(names):
+    for k, name in enumerate(f"generated/{name}" for name in names):
         at = (0.45, -0.3 + 0.3 * k, find_asset(name).size_m[2] / 2)
         objects.append(PlacedObject(f"thing_{k}", name, at, 0.3))
     scene = Scene(5, tuple(objects), (0.8, -0.7, 1.9), (0.0,) * 3, (0.0,) * 3, (0.5, 0.5, 0.5), "five")
     assert parse_scene(scene_yaml(scene)) == scene
-
-
-def test_names_of_a_finite_set_come_once_before_any_comes_twice() -> None:
-    names = draw_names("catalogue", 3, 70)
-    assert len(set(names[:63])) == 63
-    assert names == draw_names("catalogue", 3, 70) != draw_names("catalogue", 4, 70)
-    assert "/" not in names[0]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from PIL import Image
 
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, make_image, rollout
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.data.formats.chat import ChatJsonl, ChatParquet, read_chat
+from toolhand.training.data.arrow import parquet
+from toolhand.training.data.formats.chat import ChatJsonl, ChatParquet
 from toolhand.training.data.formats.conversation import ImagePart, Layout, example_of
 from toolhand.training.data.formats.shards import require_empty
 from toolhand.training.data.formats.writing import WrittenSet, write_set
@@ -42,17 +44,54 @@ def store(tmp_path: Path) -> ImageStore:
     return ImageStore(tmp_path / "rollouts")
 
 
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a row of Parquet has a meaning."""
+    return {key: value for key, value in row.items() if value is not None and value != []}
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a data set, in both forms alike: nothing is JSON text, keys without a meaning are absent."""
+    rows: list[dict[str, Any]] = []
+    for file in sorted((folder / "data").iterdir()):
+        if file.suffix == ".jsonl":
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            rows += [line | {"images": [(folder / path).read_bytes() for path in line["images"]]} for line in lines]
+            continue
+        for row in parquet().read_table(file).to_pylist():
+            messages = [_told(message) for message in row["messages"]]
+            for message in messages:
+                message["content"] = [_told(part) for part in message["content"]]
+                message["tool_calls"] = [json.loads(call) for call in message.get("tool_calls", ())]
+            changed = {"tools": [json.loads(tool) for tool in row["tools"]], "about": json.loads(row["about"])}
+            rows.append(row | changed | {"messages": messages, "images": [image["bytes"] for image in row["images"]]})
+    return rows
+
+
+def ids_in(folder: Path) -> list[str]:
+    return [row["id"] for row in rows_in(folder)]
+
+
 @WRITERS
 @pytest.mark.parametrize("layout", ["calls", "text"])
 def test_what_is_read_is_what_was_written(write: Writer, layout: Layout, store: ImageStore, tmp_path: Path) -> None:
     records = [rollout(store, k, sentence=f"pick {HOSTILE} {k}") for k in range(5)]
     written = write(records, store, tmp_path / "out", layout, shard_rows=2)
     assert (written.rows, written.shards, written.images) == (5, 3, 10)
-    rows = list(read_chat(tmp_path / "out"))
-    assert [row.example for row in rows] == [example_of(record, layout) for record in records]
-    for number, row in enumerate(rows):
-        assert row.images == tuple(store.path(name).read_bytes() for name in row.example.images)
-        with Image.open(tmp_path / "rollouts" / store.path(row.example.images[1]).relative_to(store.folder)) as shown:
+    for number, (row, record) in enumerate(zip(rows_in(tmp_path / "out"), records, strict=True)):
+        example = example_of(record, layout)
+        assert (row["id"], row["tools"], row["about"]) == (example.id, list(example.tools), dict(example.about))
+        for message, entry in zip(row["messages"], example.entries, strict=True):
+            assert (message["role"], message["sampled"]) == (entry.role, entry.sampled)
+            assert [part.get("text") for part in message["content"]] == [
+                None if isinstance(part, ImagePart) else part for part in entry.parts
+            ]
+            assert (message.get("tool_call_id", ""), message.get("name", "")) == (entry.call_id, entry.name)
+            assert message.get("tool_calls", []) == [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": dict(call.arguments)}}
+                for call in entry.calls
+            ]
+        assert row["images"] == [store.path(name).read_bytes() for name in example.images]
+        with Image.open(io.BytesIO(row["images"][1])) as shown:
             assert np.array_equal(np.asarray(shown), make_image(2 * number + 1))
 
 
@@ -134,7 +173,7 @@ def test_a_killed_run_leaves_whole_shards_that_can_be_read(write: Writer, store:
     with pytest.raises(KeyboardInterrupt):
         write(killed_after_four(), store, tmp_path / "out", shard_rows=2)
     assert not (tmp_path / "out" / "manifest.json").exists()
-    assert [row.example.id for row in read_chat(tmp_path / "out")] == [record.id for record in records[:4]]
+    assert ids_in(tmp_path / "out") == [record.id for record in records[:4]]
     with pytest.raises(ToolError, match="holds an unfinished data set, and nothing is replaced"):
         write(records, store, tmp_path / "out")
 
@@ -167,7 +206,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
         write([rollout(store, k) for k in range(9)], store, tmp_path / "out", shard_rows=1)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert not list((tmp_path / "out").rglob("*.part"))
-    assert [row.example.id for row in read_chat(tmp_path / "out")][:1] == ["00000-000"]
+    assert ids_in(tmp_path / "out")[:1] == ["00000-000"]
 
 
 @WRITERS
@@ -196,24 +235,9 @@ def test_a_missing_image_is_told_with_the_rollout_and_the_others_are_written(
         == written.skipped
         == [f"Rollout 00000-001 is left out: The picture {lost[:12]} is missing: No such file or directory."]
     )
-    assert [row.example.id for row in read_chat(tmp_path / "out")] == ["00000-000", "00000-002"]
+    assert ids_in(tmp_path / "out") == ["00000-000", "00000-002"]
     with pytest.raises(ToolError, match="is missing"):
         write(records, store, tmp_path / "again")
-
-
-@WRITERS
-def test_a_shard_that_was_cut_off_is_told_by_its_name(write: Writer, store: ImageStore, tmp_path: Path) -> None:
-    write([rollout(store, k) for k in range(4)], store, tmp_path / "out", shard_rows=2)
-    first = sorted((tmp_path / "out" / "data").iterdir())[0]
-    first.write_bytes(first.read_bytes()[:-40])
-    with pytest.raises(ToolError, match=rf"The shard {first} is not what was written"):
-        list(read_chat(tmp_path / "out"))
-    heard: list[str] = []
-    assert [row.example.id for row in read_chat(tmp_path / "out", heard.append)] == ["00000-002", "00000-003"]
-    assert len(heard) == 1
-    (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(ToolError, match=first.name):
-        list(read_chat(tmp_path / "out"))
 
 
 def test_an_image_that_is_no_longer_what_it_was_is_told(store: ImageStore, tmp_path: Path) -> None:
@@ -222,47 +246,6 @@ def test_an_image_that_is_no_longer_what_it_was_is_told(store: ImageStore, tmp_p
     first.write_bytes(second.read_bytes())
     with pytest.raises(ToolError, match="is not what it was"):
         write_chat_jsonl([record], store, tmp_path / "out")
-    write_chat_jsonl([rollout(store, 1)], store, tmp_path / "files")
-    one, other = (tmp_path / "files" / "images").iterdir()
-    one.write_bytes(other.read_bytes())
-    with pytest.raises(ToolError, match=r"row 1, is no chat: The picture .* is not what it was"):
-        list(read_chat(tmp_path / "files"))
-
-
-@pytest.mark.parametrize(
-    ("break_it", "told"),
-    [
-        (lambda row: row["messages"][0].update(role="root"), "there is no role 'root'"),
-        (lambda row: row.pop("tools"), "it has no 'tools'"),
-        (lambda row: row["images"].pop(), "fewer images than parts"),
-        (lambda row: row["images"].append(row["images"][0]), "more images than parts"),
-        (lambda row: row["images"].__setitem__(0, "images/../../etc/passwd"), "is no picture of the data set"),
-        (lambda row: row["messages"][1]["content"].append({"type": "video"}), "a part of a message is text or image"),
-    ],
-)
-def test_a_bad_row_is_told_with_its_file_and_row(
-    break_it: Callable[[dict[str, Any]], None], told: str, store: ImageStore, tmp_path: Path
-) -> None:
-    write_chat_jsonl([rollout(store, k) for k in range(2)], store, tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").unlink()
-    (shard,) = (tmp_path / "out" / "data").iterdir()
-    first, second = shard.read_text().splitlines()
-    row = json.loads(second)
-    break_it(row)
-    shard.write_text(f"{first}\n{json.dumps(row)}\n")
-    with pytest.raises(ToolError, match=rf"{shard.name}, row 2, is no chat: .*{told}"):
-        list(read_chat(tmp_path / "out"))
-    heard: list[str] = []
-    assert len(list(read_chat(tmp_path / "out", heard.append))) == len(heard) == 1
-
-
-def test_a_folder_without_a_data_set_and_a_broken_manifest_are_told(store: ImageStore, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="is no data set"):
-        list(read_chat(tmp_path))
-    write_chat_jsonl([rollout(store)], store, tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").write_text('{"shards": [{"file": "../../secret", "sha256": ""}]}')
-    with pytest.raises(ToolError, match="is no manifest of a data set"):
-        list(read_chat(tmp_path / "out"))
 
 
 def test_without_pyarrow_only_parquet_is_unavailable(

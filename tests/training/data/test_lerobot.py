@@ -17,7 +17,7 @@ from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.tasks import random_task
 from toolhand.tool_nodes.results import ToolError
 from toolhand.training.data import demonstrations
-from toolhand.training.data.arrow import parquet, read_parquet
+from toolhand.training.data.arrow import parquet
 from toolhand.training.data.demonstrations import LOG_HZ, Demonstration
 from toolhand.training.data.formats import lerobot
 from toolhand.training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics, write_lerobot
@@ -162,14 +162,6 @@ def test_episodes_that_do_not_belong_together_and_none_at_all_are_told(tmp_path:
     with pytest.raises(ToolError, match="no episode to be written"):
         write_lerobot([], tmp_path / "none")
     assert not (tmp_path / "none").exists()
-
-
-def test_a_damaged_file_is_told_by_its_name(tmp_path: Path) -> None:
-    write_lerobot([shown(0)], tmp_path)
-    (file,) = tmp_path.glob("data/*/*.parquet")
-    file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(ToolError, match=rf"The Parquet file {file} cannot be read"):
-        read_parquet(file, ["index"])
 
 
 # -- a real episode ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.plain_yaml import load
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.adapters.episodes import Episodes
-from toolhand.training.data.arrow import read_parquet
+from toolhand.training.data.arrow import parquet
 from toolhand.training.presets import folder as folders
 from toolhand.training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
 from toolhand.training.presets.launch import launch_script
@@ -116,9 +116,9 @@ def test_the_folder_has_what_its_page_says(written: WrittenPreset) -> None:
 
 
 def test_rows_hold_the_task_its_image_and_the_papers_prompt(written: WrittenPreset) -> None:
-    (parquet,) = (written.folder / "data/rl/train/data").iterdir()
+    (file,) = (written.folder / "data/rl/train/data").iterdir()
     columns = ("data_source", "agent_name", "prompt", "images", "reward_model", "extra_info")
-    rows = read_parquet(parquet, columns).to_pylist()
+    rows = parquet().read_table(file, columns=list(columns)).to_pylist()
     assert len(rows) == written.tasks["rl"][0] == 2
     assert not [name for name in written.files if name.endswith(".png")], "each picture is there once"
     assert written.tasks["rl"][1] == 1
@@ -133,7 +133,7 @@ def test_rows_hold_the_task_its_image_and_the_papers_prompt(written: WrittenPres
         assert set(task) == {"kind", "seed", "split", "version"}
         assert task["kind"] in RECIPES["peria"].mix
     trainer = yaml.safe_load((written.folder / "rl.yaml").read_text())["data"]["train_files"]
-    assert [name.replace("${oc.env:TOOLHAND_FOLDER}", str(written.folder)) for name in trainer] == [str(parquet)]
+    assert [name.replace("${oc.env:TOOLHAND_FOLDER}", str(written.folder)) for name in trainer] == [str(file)]
 
 
 def test_tools_are_those_of_the_suite_with_whole_schemas(written: WrittenPreset) -> None:

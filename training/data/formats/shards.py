@@ -4,8 +4,8 @@
     DIR/images/HASH.png ...           the images, where they are not inside the rows
     DIR/manifest.json                 format, rows, and each shard's rows, bytes and SHA-256; written last
 
-A run that is killed leaves whole shards without a manifest; `read_shards` reads those too. A folder that holds anything
-is refused, so nothing is ever replaced.
+A run that is killed leaves whole shards without a manifest. A folder that holds anything is refused, so nothing is ever
+replaced.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from toolhand.agent_node.runs.folder import write_atomically
-from toolhand.tool_nodes import plain_json
-from toolhand.tool_nodes.files import GIB, MIB, read_file, why
-from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.results import invalid, unavailable
 
 MANIFEST = "manifest.json"
 ROWS, IMAGES = "data", "images"
@@ -31,12 +29,6 @@ SHARD_ROWS = 256
 """Most rows of a shard [-]: a killed run loses some seconds of writing."""
 SHARD_BYTES = 64 << 20
 """Bytes after which a shard is full; readers of Parquet hold a shard's row group in memory."""
-
-MOST_SHARD_BYTES = GIB
-"""Longest shard that is read [bytes]: one ends with the row that reaches `SHARD_BYTES`."""
-
-_MANIFEST_BYTES = 64 * MIB
-"""Longest manifest that is read [bytes]; one of ten thousand shards has two."""
 
 _SHARD = re.compile(r"train-\d{5}\.(?:jsonl|parquet)")
 
@@ -104,83 +96,3 @@ class ShardWriter:
             **more,
         }
         write_atomically(self.folder / MANIFEST, f"{json.dumps(document, indent=2)}\n".encode(), durable=True)
-
-
-@dataclass(frozen=True)
-class ShardFolder:
-    """The whole shards of a data set.
-
-    Attributes:
-        folder: Where it lies.
-        files: The shards, in order.
-        manifest: The document; empty where the run was killed before it.
-    """
-
-    folder: Path
-    files: tuple[Path, ...]
-    manifest: Mapping[str, Any]
-
-    @property
-    def finished(self) -> bool:
-        """The manifest is there."""
-        return bool(self.manifest)
-
-
-def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> ShardFolder:
-    """The shards of a data set, each checked against the manifest where there is one.
-
-    Args:
-        folder: Folder of the data set.
-        on_skip: Called with a sentence for each shard that is missing or is not what was written, which is left out;
-            where None, the first is an error.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where there is no data set, or for such a shard.
-    """
-    try:
-        files = tuple(sorted(file for file in (folder / ROWS).iterdir() if _SHARD.fullmatch(file.name)))
-    except OSError:
-        files = ()
-    if not files and not (folder / MANIFEST).exists():
-        raise invalid(f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}.")
-    manifest: dict[str, Any] = {}
-    if (folder / MANIFEST).exists():
-        manifest = _manifest(folder / MANIFEST)
-        files = tuple(_whole(folder / ROWS, manifest["shards"], on_skip))
-    return ShardFolder(folder, files, manifest)
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest = plain_json.load(read_file(path, _MANIFEST_BYTES, path.parent))
-        for entry in manifest["shards"]:
-            if not _SHARD.fullmatch(entry["file"]) or not isinstance(entry["sha256"], str):
-                raise ValueError(f"{str(entry['file'])[:40]!r} is no shard")
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise invalid(f"{path} is no manifest of a data set: {why(error)}.") from error
-    return dict(manifest)
-
-
-def _whole(folder: Path, entries: Sequence[Mapping[str, Any]], on_skip: Callable[[str], None] | None) -> Iterator[Path]:
-    for entry in entries:
-        path = folder / entry["file"]
-        try:
-            _check(path, entry)
-        except ToolError as error:
-            if on_skip is None:
-                raise
-            on_skip(str(error))
-        else:
-            yield path
-
-
-def _check(path: Path, entry: Mapping[str, Any]) -> None:
-    try:
-        content = read_file(path, MOST_SHARD_BYTES, path.parents[1])
-    except OSError as error:
-        raise invalid(f"The shard {path} cannot be read: {error.strerror}.") from error
-    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-        wanted = entry.get("bytes")
-        raise invalid(
-            f"The shard {path} is not what was written: it has {len(content)} bytes, its manifest says {wanted}."
-        )
