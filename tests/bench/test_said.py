@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.bench.said.judging import judge_all, judge_physics, judge_refusal, judge_words
+from tests.bench.said.meaning import Sentence
+from tests.bench.said.sentences import Half, load_said, read_meanings
 from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
-from toolhand.bench.said import Half, load_said, read_meanings
-from toolhand.bench.said.judging import judge_all, judge_physics, judge_refusal, judge_words
-from toolhand.bench.said.meaning import Sentence
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes.results import ToolError

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.console.fake_robot import FakeRobot
+from tests.waiting import until
 from toolhand.agent_node.events import OperatorAnswer
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.console.console_state import LONGEST_SENTENCE, LONGEST_TEXT, MOST_ENTRIES, MOST_WAITING, ConsoleState
@@ -24,13 +24,6 @@ def console_state() -> Iterator[ConsoleState]:
 
 def said(text: str, *points: tuple[float, float]) -> SpokenWords:
     return SpokenWords(text, "here", tuple(PointedPoint(point) for point in points))
-
-
-def until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + 20.0
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def ended(console_state: ConsoleState, count: int) -> bool:

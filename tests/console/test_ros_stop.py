@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from rclpy_zenoh import overlay
+from tests.waiting import until
 
 overlay.install()
 
@@ -31,14 +31,6 @@ from toolhand.tool_nodes.ros.stop_state import QOS
 
 PATIENCE_S = 30.0
 """A bound against hanging, not a promise [s]."""
-
-
-def until(true: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-    return found
 
 
 class MotionNodeDouble:

@@ -10,13 +10,12 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.waiting import alive, until
 from toolhand.console import supervisor
 from toolhand.console.settings import ConsoleSettings
 from toolhand.console.supervisor import ConsoleSupervisor
@@ -46,22 +45,6 @@ CHILD = textwrap.dedent("""
     threading.Thread(target=serve, daemon=True).start()
     sys.stdin.read()
 """)
-
-
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(true: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-    return found
 
 
 @pytest.fixture

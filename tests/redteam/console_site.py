@@ -6,7 +6,6 @@ import contextlib
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from tests.waiting import until
 from toolhand.agent_node.web_gate import ConnectionGate
 from toolhand.console.guarding import Guard, Limits, SocketRule, server_options
 from toolhand.console.login import Login
@@ -116,14 +116,6 @@ def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])
-
-
-def until(true: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_S
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-    return found
 
 
 def sent(port: int, *parts: bytes, silence_s: float = 1.0) -> bytes:

@@ -23,12 +23,12 @@ pytest.importorskip("fastapi")
 
 from fastapi import FastAPI
 from std_msgs.msg import Header
+from tests.waiting import until
 from toolhand_interfaces.msg import MotionLeg
 
 from tests.console.asgi import ask, speak
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import Clock
-from tests.console.test_console_state import until
 from tests.guarded import KINEMATICS, a_motion, turned
 from toolhand.agent_node.ros.approve import Requests
 from toolhand.console.approving import Approvals

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.waiting import alive, until
 from toolhand.tool_nodes.children import Child, ChildFailed
 from toolhand.tool_nodes.files import GIB
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -32,21 +32,6 @@ def double(child: Child) -> int:
     answer = child.ask({"what": "double", "numbers": np.arange(3)})
     assert answer["twice"].tolist() == [0, 2, 4]
     return int(answer["process"])
-
-
-def wait_for(what: Callable[[], object]) -> None:
-    for _ in range(1200):
-        if what():
-            return
-        time.sleep(0.05)
-    pytest.fail("it did not come about")
-
-
-def gone(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def test_one_process_answers_one_request_after_the_other_and_raises_what_the_work_raises(child: Child) -> None:
@@ -82,7 +67,7 @@ def test_a_child_that_has_ended_is_started_again(child: Child) -> None:
     first = double(child)
     os.kill(first, signal.SIGKILL)
     process = child._process
-    wait_for(lambda: process is None or process.poll() is not None)  # its threads end after the process is a zombie
+    until(lambda: process is None or process.poll() is not None)  # its threads end after the process is a zombie
     assert double(child) != first
 
 
@@ -90,7 +75,7 @@ def test_a_child_that_is_not_asked_ends_and_the_next_request_is_answered() -> No
     idle = Child(WORK, cpu_s=1, memory=2 * GIB, idle_s=0.05)
     for _ in range(3):
         process = double(idle)
-        wait_for(lambda process=process: gone(process))
+        until(lambda process=process: not alive(process))
     for _ in range(20):
         double(idle)  # also in the moment in which it ends
     idle.close()
@@ -105,8 +90,8 @@ def test_a_child_that_works_ends_with_its_parent(end: signal.Signals, tmp_path: 
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:
-        wait_for(note.exists)
+        until(note.exists)
         parent.send_signal(end)
         parent.wait()
     worker = int(note.read_text("utf-8"))
-    wait_for(lambda: gone(worker))
+    until(lambda: not alive(worker))

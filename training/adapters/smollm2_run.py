@@ -15,7 +15,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,7 +38,6 @@ _LEAST = {"n": 1, "wordings": 1, "rows": 1, "sentences": 0, "unresolved": 0, "ba
 _LEAST |= {"rounds": 0, "seed": 0, "workers": 1}
 _LONGEST_ROW = 500
 """Tokens of a row, at most: one in eighty conversations has more, by errors of tools, and fills up its whole batch."""
-_ROOT = Path(__file__).parents[2]
 _FREE = frozenset({"minutes", "report_to", "workers"})
 """Options that may differ from call to call: they do not say what comes of it, or only when it ends."""
 
@@ -188,43 +186,30 @@ def _train(python: Path, stage: str, folder: Path, settings: Mapping[str, Any], 
 
 def _child(python: Path, module: str, words: list[str], errors: Path, say: Callable[[str], None]) -> None:
     """Run a module in TRL's environment, with the code of this checkout; its progress is said."""
-    path = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    changed = {"PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
-    with errors.open("wb") as noise, closing(_Child(python, module, words, os.environ | changed, noise)) as child:
-        for line in child.lines():
-            if shown := progress_line(line):
-                say(shown)
-        status = child.wait()
-    if status:
+    changed = {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
+    with (
+        errors.open("wb") as noise,
+        subprocess.Popen(
+            [str(python), "-m", module, *words],
+            env=os.environ | changed,
+            stdout=subprocess.PIPE,
+            stderr=noise,
+            text=True,
+        ) as child,
+    ):
+        try:
+            for line in child.stdout or ():
+                if shown := progress_line(line):
+                    say(shown)
+        except BaseException:
+            child.terminate()
+            raise
+    if status := child.returncode:
         told = errors.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"]
         raise unavailable(
             f"{module} ended with status {status}: {plain_line(told[-1], length=200)}",
             f"{errors} has all that it said; the same command goes on.",
         )
-
-
-class _Child:
-    """A process that is ended with its owner."""
-
-    def __init__(self, python: Path, module: str, words: list[str], environment: Mapping[str, str], noise: Any) -> None:
-        command = [str(python), "-m", module, *words]
-        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=noise, text=True)
-
-    def lines(self) -> Any:
-        """What it prints, as it comes."""
-        return self._process.stdout
-
-    def wait(self) -> int:
-        """Its exit status."""
-        return self._process.wait()
-
-    def close(self) -> None:
-        """End it, where it has not ended."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
 
 
 def progress_line(line: str) -> str:

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import LONGEST_S
 from toolhand.console.settings import ConsoleSettings
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage"]
 """Flags of Chromium: root needs the first, and 3D without a GPU the next two."""
-LONGEST_S = 60.0
-"""Longest wait for a server to be ready, or for a condition of a test on a busy machine [s]."""
 
 
 def free_port() -> int:
@@ -97,15 +95,6 @@ def serving(
         except subprocess.TimeoutExpired:
             process.kill()
         errors.close()
-
-
-def until(true: Callable[[], Any], longest_s: float = LONGEST_S) -> Any:
-    """Wait for a condition, and return what it gives."""
-    end = time.monotonic() + longest_s
-    while not (found := true()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from tests.console.browser.conftest import Served, serving, until
+from tests.console.browser.conftest import Served, serving
 from tests.console.browser.history_data import fill
 from tests.console.browser.test_approval import card
 from tests.console.browser.test_history import PATHS

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.waiting import until
 
-from tests.console.browser.conftest import Served, serving, until
+from tests.console.browser.conftest import Served, serving
 from tests.console.browser.test_talk import MARKUP, say
 
 APPROVALS = int(os.environ.get("APPROVALS", "10"))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from tests.console.browser.conftest import Served, serving, until
+from tests.console.browser.conftest import Served, serving
 from tests.console.browser.history_data import fill
 from tests.console.history.test_benches import keep
 from tests.console.history.test_trainings import collected, logged

@@ -16,10 +16,10 @@ from urllib.request import urlopen
 import pytest
 
 from tests.console.browser.conftest import free_port
-from tests.console.browser.conftest import until as wait_until
 from tests.console.browser.graph_rig import LONGEST_S, ROOT, wait_for
 from tests.console.browser.test_approval import IN_SIGHT, card
 from tests.console.browser.test_talk import say
+from tests.waiting import until as wait_until
 from toolhand.tool_nodes.ros.proofs import TOKEN_VARIABLE
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
+from tests.waiting import until
 
-from tests.console.browser.conftest import Served, until
+from tests.console.browser.conftest import Served
 from tests.console.fake_robot import SIZE
 
 SPACING_PX = 40

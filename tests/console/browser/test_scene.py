@@ -13,9 +13,9 @@ import pytest
 import websockets.sync.client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.waiting import until
 from websockets.exceptions import InvalidStatus
 
-from tests.console.browser.conftest import until
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import REQUEST, operators_only
 from tests.guarded import KINEMATICS, a_motion

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import uvicorn
+from tests.waiting import LONGEST_S, until
 
-from tests.console.browser.conftest import LONGEST_S, Served, serving, until
+from tests.console.browser.conftest import Served, serving
 from tests.console.browser.test_talk import say
 from toolhand.console.guarding import new_gate, server_options
 from toolhand.console.settings import ConsoleSettings

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from toolhand.console.history.again import MOST_LINES, Rerun, command_again
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def python(code: str) -> list[str]:

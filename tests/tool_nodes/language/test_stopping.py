@@ -28,7 +28,7 @@ _COMMANDS = (
     "|go ahead|hold on to the cup|what are you doing|unless I stop you, put the pear in the bowl|not so fast|again"
 )
 STOPS, COMMANDS = _STOPS.split("|"), _COMMANDS.split("|")
-FOLDERS = ("bench/dialogue", "bench/said")
+FOLDERS = ("bench/dialogue", "tests/bench/said")
 
 
 @pytest.mark.parametrize("words", STOPS)

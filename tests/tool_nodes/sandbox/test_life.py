@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import alive, until
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.sandbox import connection, landlock, seccomp
 from toolhand.tool_nodes.sandbox.executor import CodeExecutor, CodeTools, ProgramLimits
@@ -26,21 +26,6 @@ from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 ROOT = Path(__file__).parents[3]
 DEADLINE_S = 30.0
 """A bound against hanging, not a promise."""
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def gone(process: int) -> bool:
-    """True for a process that does not exist, or that only waits to be reaped by somebody else."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def server_of(executor: CodeExecutor) -> int:
@@ -210,13 +195,13 @@ def test_the_server_ends_with_its_caller(how: str, executor: CodeExecutor) -> No
         process = int(caller.stdout.readline())
         if how == "run":
             children = Path(f"/proc/{process}/task/{process}/children")
-            wait_until(lambda: bool(children.read_text().split()))
+            until(lambda: bool(children.read_text().split()))
             worker = int(children.read_text().split()[0])
         if how != "exit":
             caller.kill()
-    wait_until(lambda: gone(process))
+    until(lambda: not alive(process))
     if how == "run":
-        wait_until(lambda: gone(worker))
+        until(lambda: not alive(worker))
 
 
 # -- what ends it -------------------------------------------------------------------------------------
@@ -237,13 +222,13 @@ def test_a_program_whose_server_dies_is_run_again(fresh: CodeExecutor) -> None:
     children = Path(f"/proc/{first}/task/{first}/children")
     with ThreadPoolExecutor(1) as pool:
         outcome = pool.submit(fresh.run, "while True:\n    pass", timeout_s=1.0)
-        wait_until(lambda: bool(children.read_text().split()))
+        until(lambda: bool(children.read_text().split()))
         worker = int(children.read_text().split()[0])
         os.kill(first, signal.SIGKILL)
         error = outcome.result(DEADLINE_S).error
     assert error is not None
     assert error.code is ErrorCode.TIMEOUT
-    wait_until(lambda: gone(worker))
+    until(lambda: not alive(worker))
 
 
 def test_a_server_that_always_dies_is_unavailable(monkeypatch: pytest.MonkeyPatch, fresh: CodeExecutor) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import alive
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.pool.workers import Workers
 
@@ -101,18 +101,10 @@ def test_processes_end_with_the_one_that_was_killed() -> None:
         child = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
     for _ in range(500):
-        if not _runs(child):
+        if not alive(child):
             return
         time.sleep(0.02)
     pytest.fail("the process outlived the one that started it")
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
+from tests.bench.said.meaning import Sentence
+from tests.bench.said.sentences import Utterance
 from toolhand.agent_node.policies.scripted.asking import which_side
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.hand import of_what_is_held
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
-from toolhand.bench.said import Utterance
-from toolhand.bench.said.meaning import Sentence
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.task import Task
 from toolhand.sim.tasks.tasks import task_of

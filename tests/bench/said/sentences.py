@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from toolhand.bench.said.meaning import Sentence
+from tests.bench.said.meaning import Sentence
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.tasks.predicates import PlaceRelation
