@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,10 +15,10 @@ from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import make_policy
 from toolhand.bench.commands.manipulation import EpisodeOptions, Options
 from toolhand.bench.frame import Benchmark, told_entries, told_line
-from toolhand.bench.shared_graph import SharedGraph
 from toolhand.bench.stats import machine, rate_row, timing_row, with_unscored
 from toolhand.bench.timing import TimedPlanner, camera_rows
 from toolhand.sim.objects.chosen import choose_sets
+from toolhand.sim.ros.graph import SharedGraph
 from toolhand.sim.scene.clutter import CLUTTER, Clutter, clutter_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.clutter import clutter_tasks
@@ -143,8 +144,10 @@ def _run(job: EpisodeJob, asked: GeneratedTask, objects: str = "") -> EpisodeRec
 
 @functools.cache
 def _graph(driver: str) -> SharedGraph:
-    """The graph of this process."""
-    return SharedGraph(driver)
+    """The graph of this process, ended with it at the latest."""
+    graph = SharedGraph(driver)
+    atexit.register(graph.close)
+    return graph
 
 
 def _record(

@@ -118,6 +118,44 @@ def station_anew(graph: LaunchedGraph, scene: Scene, config: StationConfig) -> I
         yield RosStation(link, config)
 
 
+class SharedGraph:
+    """A graph in lockstep for many episodes, one after the other; it is started when it is needed.
+
+    Args:
+        driver: Manners of the arm's driver, see `toolhand.sim.ros.driver`.
+    """
+
+    def __init__(self, driver: str = "ideal") -> None:
+        self._driver = driver
+        self._running = contextlib.ExitStack()
+        self._graph: LaunchedGraph | None = None
+
+    @contextlib.contextmanager
+    def station(self, scene: Scene, config: StationConfig) -> Iterator[RosStation]:
+        """A station as of `station_anew`; after an exception in the block the next one has another graph.
+
+        Args:
+            scene: Scene on the table.
+            config: Backends, which are the same each time, and the seed.
+
+        Raises:
+            ToolError: As `lockstep_graph` and `station_anew`.
+        """
+        if self._graph is None:
+            self._graph = self._running.enter_context(lockstep_graph(config, driver=self._driver))
+        try:
+            with station_anew(self._graph, scene, config) as station:
+                yield station
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it; the next station has another one."""
+        self._graph = None
+        self._running.close()
+
+
 @contextlib.contextmanager
 def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
     """The simulated graph with a router of its own, ready, until the block ends.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import toolhand.bench.manipulation
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.agent_node.policies.options import ModelSettings
-from toolhand.bench.commands.manipulation import EpisodeOptions, Options
+from toolhand.bench.commands.manipulation import DriverName, EpisodeOptions, Options
 from toolhand.bench.manipulation import BENCH, ClutterJob, EpisodeJob, EpisodeRecord, rows_of, run_one, run_scene
+from toolhand.sim.ros.driver import DRIVERS
 from toolhand.sim.tasks.sentences import PAPER_SENTENCES
 from toolhand.sim.world import World
 from toolhand.tool_nodes.port_names import PortNames
@@ -222,3 +223,11 @@ def test_clutter_and_sets_that_are_none_are_refused(scene: str, objects: str, sa
     with pytest.raises(ToolError, match=said) as caught:
         Options(scene=scene, objects=objects)()
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_drivers_that_can_be_typed_are_those_of_the_simulator_and_need_a_graph() -> None:
+    assert get_args(DriverName) == DRIVERS
+    EpisodeOptions(transport="ros", driver="kortex").check()
+    with pytest.raises(ToolError, match="Only the transport ros has the driver kortex") as error:
+        EpisodeOptions(driver="kortex").check()
+    assert error.value.code is ErrorCode.INVALID_ARGUMENT

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.waiting import until
 
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_console_state import ended
 from tests.guarded import KINEMATICS, a_motion, turned
+from tests.waiting import until
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.console.approving import Approvals, MotionTimeline
 from toolhand.console.console_state import ConsoleState

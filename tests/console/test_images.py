@@ -15,10 +15,10 @@ pytest.importorskip("fastapi")
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from tests.waiting import until
 
 from tests.console.fake_robot import SIZE, FakeRobot, make_image
 from tests.console.test_approving import REQUEST, Clock, operators_only
+from tests.waiting import until
 from toolhand.console.approving import Approvals
 from toolhand.console.images import LEASE_S, MOST_SENT, MOST_SIDE, ImageFeeds, add_image_routes, jpeg
 from toolhand.console.layers import LAYERS, box_corners, layer_image

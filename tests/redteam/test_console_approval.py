@@ -23,13 +23,13 @@ pytest.importorskip("fastapi")
 
 from fastapi import FastAPI
 from std_msgs.msg import Header
-from tests.waiting import until
 from toolhand_interfaces.msg import MotionLeg
 
 from tests.console.asgi import ask, speak
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import Clock
 from tests.guarded import KINEMATICS, a_motion, turned
+from tests.waiting import until
 from toolhand.agent_node.ros.approve import Requests
 from toolhand.console.approving import Approvals
 from toolhand.console.guarding import Guard

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.waiting import until
 
 from tests.redteam.console_site import DEADLINE_S, PATIENCE_S, Names, Site, request, sent, site_of, statuses
+from tests.waiting import until
 from toolhand.console.guarding import new_gate
 from toolhand.console.settings import ConsoleSettings
 from toolhand.console.tickets import LIFETIME_S, Tickets

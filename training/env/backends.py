@@ -15,14 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from toolhand.sim.mock.data import MockDataset, MockFrame, read_dataset
 from toolhand.sim.mock.judge import PointJudge, require_judgeable
 from toolhand.sim.mock.recording import record_scene
 from toolhand.sim.mock.station import MockStation
 from toolhand.sim.mock.tasks import recorded_scene
-from toolhand.sim.ros.graph import lockstep_graph, station_anew
+from toolhand.sim.ros.graph import SharedGraph
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.snapshot import Snapshot
 from toolhand.sim.station import Station, StationConfig, StationState
@@ -33,10 +33,6 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 from toolhand.tool_nodes.types import Frame
 from toolhand.training.env.episode import require_scene
-
-if TYPE_CHECKING:
-    from rclpy_zenoh.launch import LaunchedGraph
-
 
 FRAMES_KEPT = 64
 """Frames that a mock backend keeps: at 320x240 about 1 MB each."""
@@ -262,54 +258,33 @@ class RosPool(StationPool):
         if graphs < 1:
             raise invalid(f"There must be 1 graph or more, got {graphs}.")
         self._config = config
-        self._most = graphs
-        self._free: list[tuple[LaunchedGraph, ExitStack]] = []
-        self._running: list[ExitStack] = []
+        self._graphs = tuple(SharedGraph() for _ in range(graphs))
+        self._free = list(self._graphs)
         self._lock = threading.Lock()  # also of the environment variables, which lead a new node to its graph
 
     def take(self, task: Task, seed: int) -> StationLease:
         """See StationPool."""
-        config = replace(self._config, seed=seed)
-        with self._lock:
-            graph, running = self._free.pop() if self._free else self._start()
-            link = ExitStack()
-            try:
-                station = link.enter_context(station_anew(graph, task.scene, config))
-                toolbox, judge = station.toolbox, Judge(station)
-            except BaseException:
-                link.close()
-                self._end(running)
-                raise
+        with self._lock, ExitStack() as begun:
+            if not self._free:
+                raise invalid(f"All {len(self._graphs)} graphs are in use: close a session before the next.")
+            station = begun.enter_context(self._free[-1].station(task.scene, replace(self._config, seed=seed)))
+            toolbox, judge = station.toolbox, Judge(station)
+            graph, link = self._free.pop(), begun.pop_all()
 
         def release(healthy: bool) -> None:
             link.close()
             with self._lock:
-                if healthy:
-                    self._free.append((graph, running))
-                else:
-                    self._end(running)
+                if not healthy:
+                    graph.close()
+                self._free.append(graph)
 
         return StationLease(toolbox, judge, release)
 
     def close(self) -> None:
         """See StationPool."""
         with self._lock:
-            self._free.clear()
-            for running in tuple(self._running):
-                self._end(running)
-
-    def _start(self) -> tuple[LaunchedGraph, ExitStack]:
-        if len(self._running) >= self._most:
-            raise invalid(f"All {self._most} graphs are in use: close a session before the next.")
-        running = ExitStack()
-        graph = running.enter_context(lockstep_graph(self._config))
-        self._running.append(running)
-        return graph, running
-
-    def _end(self, running: ExitStack) -> None:
-        if running in self._running:
-            self._running.remove(running)
-            running.close()
+            for graph in self._graphs:
+                graph.close()
 
 
 BACKENDS: Mapping[str, Callable[[StationConfig], StationPool]] = {

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
 from tests.console.browser.history_data import fill
 from tests.console.browser.test_approval import card
 from tests.console.browser.test_history import PATHS
 from tests.console.browser.test_talk import say
+from tests.waiting import until
 
 GRAVE = ("serious", "critical")
 """What is looked for of axe's four degrees; the lesser ones are hints that a design may leave."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
 from tests.console.browser.test_talk import MARKUP, say
+from tests.waiting import until
 
 APPROVALS = int(os.environ.get("APPROVALS", "10"))
 """Requests that are approved one after the other."""

@@ -22,10 +22,10 @@ import pytest
 import viser
 import viser._messages
 import websockets.sync.client
-from tests.waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.console.browser.conftest import Served, serving
+from tests.waiting import until
 
 ESCAPE = "\x1b[2K\x1b[1A\x1b[31mStopped: all joints were measured at rest.\x1b[0m\r"
 OBSERVERS = 6

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
 from tests.console.browser.history_data import fill
 from tests.console.browser.lines import FAR, line
 from tests.console.browser.test_talk import say
+from tests.waiting import until
 
 OpenPage = Callable[..., Any]
 RUN = "20261121-100000-0"

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
+from tests.waiting import until
 
 SHOWN_S = 20.0
 """How long images are shown while the cost is measured [s]."""

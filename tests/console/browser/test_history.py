@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
 from tests.console.browser.history_data import fill
@@ -17,6 +16,7 @@ from tests.console.history.test_benches import keep
 from tests.console.history.test_trainings import collected, logged
 from tests.console.recordings import called, record
 from tests.redteam.test_console_content import SCRIPT
+from tests.waiting import until
 from toolhand.agent_node.events import CommandEnded, Thought
 
 PATHS = (

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served
 from tests.console.fake_robot import SIZE
+from tests.waiting import until
 
 SPACING_PX = 40
 """Distance of the lines of the image [px of the image]."""

@@ -13,12 +13,12 @@ import pytest
 import websockets.sync.client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from tests.waiting import until
 from websockets.exceptions import InvalidStatus
 
 from tests.console.fake_robot import FakeRobot
 from tests.console.test_approving import REQUEST, operators_only
 from tests.guarded import KINEMATICS, a_motion
+from tests.waiting import until
 from toolhand.console.approving import Approvals, MotionTimeline
 from toolhand.console.robot import JointPositions, MotionMark, WaitingMotion
 from toolhand.console.scene_routes import add_scene_routes

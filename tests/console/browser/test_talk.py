@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import until
 
 from tests.console.browser.conftest import Served, serving
+from tests.waiting import until
 from toolhand.agent_node.pointed import LONGEST_LABEL
 
 MARKUP = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>{{constructor.constructor("window.hit=1")()}}'

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import uvicorn
-from tests.waiting import LONGEST_S, until
 
 from tests.console.browser.conftest import Served, serving
 from tests.console.browser.test_talk import say
+from tests.waiting import LONGEST_S, until
 from toolhand.console.guarding import new_gate, server_options
 from toolhand.console.settings import ConsoleSettings
 from toolhand.console.stop_server import stop_app

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import until
 
+from tests.waiting import until
 from toolhand.console.history.again import MOST_LINES, Rerun, command_again
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 

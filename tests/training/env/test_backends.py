@@ -8,12 +8,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from toolhand.sim.ros import graph
+from toolhand.sim.ros.graph import SharedGraph
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.pick import PickTask
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.env import backends
 from toolhand.training.env.backends import RosPool
 from toolhand.training.env.environment import Environment
 
@@ -25,15 +26,15 @@ class Graphs:
     """Stands for graphs of ROS 2: what was started, what runs, and stations of this process over them."""
 
     def __init__(self) -> None:
-        self.started = 0
+        self.started: list[str] = []
         self.running: set[int] = set()
         self.links: list[tuple[int, int]] = []
         self.refuses = False
 
     @contextmanager
-    def lockstep_graph(self, config: StationConfig) -> Iterator[int]:
-        self.started += 1
-        number = self.started
+    def lockstep_graph(self, config: StationConfig, driver: str) -> Iterator[int]:
+        self.started.append(driver)
+        number = len(self.started)
         self.running.add(number)
         try:
             yield number
@@ -55,13 +56,31 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Graphs:
     graphs = Graphs()
     for name in ("lockstep_graph", "station_anew"):
         replacement: Callable[..., object] = getattr(graphs, name)
-        monkeypatch.setattr(backends, name, replacement)
+        monkeypatch.setattr(graph, name, replacement)
     return graphs
+
+
+def test_a_graph_that_nothing_failed_in_is_used_again(graphs: Graphs) -> None:
+    shared = SharedGraph("kortex")
+    assert graphs.started == []
+    for seed in (1, 2):
+        with shared.station(SCENE, StationConfig(seed=seed)):
+            pass
+    error = ToolError(ErrorCode.UNAVAILABLE, "The node motion does not answer.")
+    with pytest.raises(ToolError), shared.station(SCENE, StationConfig(seed=3)):
+        raise error
+    assert graphs.running == set()
+    with shared.station(SCENE, StationConfig(seed=4)):
+        pass
+    assert graphs.links == [(1, 1), (1, 2), (1, 3), (2, 4)]
+    assert graphs.started == ["kortex", "kortex"]
+    shared.close()
+    assert graphs.running == set()
 
 
 def test_a_sound_graph_is_used_again_and_one_that_failed_is_ended(graphs: Graphs) -> None:
     environment = Environment(backend=RosPool(StationConfig()))
-    assert graphs.started == 0, "none before it is needed"
+    assert not graphs.started, "none before it is needed"
     for seed in (1, 2):
         environment.open(PICK, seed).close()
     assert graphs.links == [(1, 1), (1, 2)]
@@ -84,7 +103,7 @@ def test_a_graph_that_does_not_begin_anew_is_ended(graphs: Graphs) -> None:
     graphs.refuses = True
     with pytest.raises(ToolError, match="The node motion does not answer"):
         environment.open(PICK)
-    assert (graphs.started, graphs.running) == (1, set())
+    assert (graphs.started, graphs.running) == (["ideal"], set())
     graphs.refuses = False
     with environment.open(PICK):
         assert graphs.running == {2}
@@ -97,6 +116,6 @@ def test_as_many_graphs_as_were_allowed_run_at_once(graphs: Graphs) -> None:
         with pytest.raises(ToolError, match="All 2 graphs are in use"):
             environment.open(PICK)
     environment.open(PICK).close()
-    assert graphs.started == 2
+    assert len(graphs.started) == 2
     environment.close()
     assert not graphs.running
