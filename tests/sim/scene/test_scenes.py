@@ -192,6 +192,8 @@ def test_objects_may_stand_in_a_bin_or_on_each_other(tmp_path: Path) -> None:
     [
         ("", 0, "must be a mapping with the keys objects"),
         ("- 1", 0, "must be a mapping with the keys objects"),
+        ("objects:\n- cola\n", 1, "objects[0] must be a mapping with the keys name"),
+        ("!!python/object/apply:os.getcwd []", 1, "no plain YAML"),
         ("objects: 3", 1, "objects must be a list of 1 to 100 mappings"),
         ("objects: []", 1, "objects must be a list of 1 to 100 mappings"),
         ("seed: 1\nobjects:\n- {name: cola, position: [0.4, 0.1]\n", 4, "no plain YAML"),
@@ -233,20 +235,6 @@ def test_a_wrong_scene_file_is_refused_with_file_line_and_what_is_allowed(
     where = f"table.yaml, line {line}:" if line else "table.yaml:"
     assert str(caught.value).startswith(where), str(caught.value)
     assert said in str(caught.value)
-
-
-def test_an_object_that_is_no_mapping_is_refused_by_its_number(tmp_path: Path) -> None:
-    path = tmp_path / "table.yaml"
-    path.write_text("objects:\n- cola\n")
-    with pytest.raises(ToolError, match=r"table\.yaml, line 1: objects\[0\] must be a mapping with the keys name"):
-        load_scene(path)
-
-
-def test_a_scene_file_cannot_build_python_objects(tmp_path: Path) -> None:
-    path = tmp_path / "table.yaml"
-    path.write_text("!!python/object/apply:os.getcwd []")
-    with pytest.raises(ToolError, match="no plain YAML"):
-        load_scene(path)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00\x01", b"\x00\x01\x02", b"[" * 5000])

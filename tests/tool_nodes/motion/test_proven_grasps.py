@@ -131,39 +131,35 @@ def test_an_outline_of_two_objects_of_which_the_other_one_was_lifted_is_no_succe
         grasp_block(cell, GraspTarget(block | box, (middle(box),)))
 
 
-def test_what_is_gone_beside_the_target_was_lifted_too(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    block, rest = outline(cell, "toy block"), cell.station.arm.rest
+def box_goes(cell: Cell, monkeypatch: pytest.MonkeyPatch, x: float, y: float, z: float | None = None) -> None:
+    """The red box is elsewhere once the arm rests: in the base frame [m], as high as it is where z is None."""
+    rest = cell.station.arm.rest
+    height = float(cell.world.snapshot().objects["red_box_1"].position_m[2]) if z is None else z
 
-    def taken(seconds: float) -> MotionOutcome:
-        cell.put("red box", 0.0, 1.5, 0.0)
+    def moved(seconds: float) -> MotionOutcome:
+        cell.put("red box", x, y, height)
         return rest(seconds)
 
-    monkeypatch.setattr(cell.station.arm, "rest", taken)
+    monkeypatch.setattr(cell.station.arm, "rest", moved)
+
+
+def test_what_is_gone_beside_the_target_was_lifted_too(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = outline(cell, "toy block")
+    box_goes(cell, monkeypatch, 0.0, 1.5, 0.0)
     with pytest.raises(ToolError, match="More than the target was lifted") as caught:
         grasp_block(cell, GraspTarget(block, (middle(block),)))
     assert caught.value.code is ErrorCode.WRONG_OBJECT
 
 
 def test_what_was_pushed_beside_the_target_was_not_lifted(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    block, rest = outline(cell, "toy block"), cell.station.arm.rest
-
-    def pushed(seconds: float) -> MotionOutcome:
-        cell.put("red box", 0.55, -0.22, float(cell.world.snapshot().objects["red_box_1"].position_m[2]))
-        return rest(seconds)
-
-    monkeypatch.setattr(cell.station.arm, "rest", pushed)
+    block = outline(cell, "toy block")
+    box_goes(cell, monkeypatch, 0.55, -0.22)
     grasp_block(cell, GraspTarget(block, (middle(block),)))
 
 
 def test_a_target_that_was_only_pushed_is_not_lifted(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     block, box = outline(cell, "toy block"), outline(cell, "red box")
-    rest = cell.station.arm.rest
-
-    def pushed(seconds: float) -> MotionOutcome:
-        cell.put("red box", 0.50, -0.27, float(cell.world.snapshot().objects["red_box_1"].position_m[2]))
-        return rest(seconds)
-
-    monkeypatch.setattr(cell.station.arm, "rest", pushed)
+    box_goes(cell, monkeypatch, 0.50, -0.27)
     with pytest.raises(ToolError, match="the target still stands"):
         grasp_block(cell, GraspTarget(block | box, (middle(box),)))
 

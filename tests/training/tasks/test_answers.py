@@ -47,22 +47,20 @@ def test_rows_have_brackets_commas_and_labels_and_nothing_else():
         rows("[0.1, 0.2, 0.3, 0.4]", 2, 1)
 
 
-def test_numbers_may_have_their_unit_and_no_other():
-    assert metres("0.12") == metres("0.12 m") == metres("0.12 metres.") == 0.12
-    for said in ("12 cm", "0.1 to 0.2", "about 0.1"):
+def letter(said):
+    return option(said, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("read", "right", "value", "wrong"),
+    [
+        (metres, ("0.12", "0.12 m", "0.12 metres."), 0.12, ("12 cm", "0.1 to 0.2", "about 0.1")),
+        (count, (" 3. ",), 3, ("three", "3.0", "-1", "3 cans")),
+        (letter, ("(B).",), "b", ("C", "A and B", "the cola")),
+    ],
+)
+def test_numbers_may_have_their_unit_and_letters_brackets_and_no_more(read, right, value, wrong):
+    assert {read(said) for said in right} == {value}
+    for said in wrong:
         with pytest.raises(WrongForm):
-            metres(said)
-
-
-def test_counts_are_whole_numbers_in_digits():
-    assert count(" 3. ") == 3
-    for said in ("three", "3.0", "-1", "3 cans"):
-        with pytest.raises(WrongForm):
-            count(said)
-
-
-def test_a_letter_may_have_brackets_and_a_case():
-    assert option("(B).", ("a", "b")) == "b"
-    for said in ("C", "A and B", "the cola"):
-        with pytest.raises(WrongForm):
-            option(said, ("a", "b"))
+            read(said)
