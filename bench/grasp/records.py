@@ -4,7 +4,7 @@ DIR/settings.json       what was asked for; a folder of another run is refused
 DIR/scenes/KEY.json     the attempts of one scene and side, written when it is over
 DIR/failures/KEY.*      images of an attempt that failed, and a film of it
 DIR/report.json         the whole document as --json prints it, written at the end
-DIR/grasps.parquet      all attempts in one table (grasps.csv without pyarrow), written at the end
+DIR/grasps.csv          all attempts in one table, written at the end
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from toolhand.agent_node.console.terminal import say
 from toolhand.agent_node.runs.folder import encode, write_atomically, write_json
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import MIB, read_file
-from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, invalid
 
 Job = TypeVar("Job")
 Kept = TypeVar("Kept")
@@ -220,14 +220,10 @@ class RunFolder:
             raise invalid(f"{path} cannot be read: {error}.") from error
 
     def write_table(self, records: Sequence[GraspRecord]) -> Path:
-        """All attempts as one table: Parquet, or CSV where pyarrow (extra `data`) is not installed."""
-        rows = [asdict(record) for record in records]
-        try:
-            content, name = _parquet(rows), "grasps.parquet"
-        except ToolError:
-            content, name = encode(csv_of(rows)), "grasps.csv"
-        write_atomically(self.path / name, content)
-        return self.path / name
+        """All attempts as one table."""
+        path = self.path / "grasps.csv"
+        write_atomically(path, encode(csv_of([asdict(record) for record in records])))
+        return path
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -262,23 +258,3 @@ def resumed(
         say(f"{len(work) - len(missing)} of {len(work)} are in {folder.path} already")
     found.update(zip(missing, run([work[key] for key in missing]), strict=True))
     return [kept for kept in found.values() if kept is not None]
-
-
-def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Raises ToolError UNAVAILABLE without pyarrow."""
-    from toolhand.training.data.arrow import arrow, parquet_bytes
-
-    pa = arrow()
-    types = {
-        "str": pa.string(),
-        "int": pa.int64(),
-        "int | None": pa.int64(),
-        "bool": pa.bool_(),
-        "bool | None": pa.bool_(),
-        "float": pa.float64(),
-        "float | None": pa.float64(),
-        "tuple[float, ...]": pa.list_(pa.float64()),
-        "tuple[str, ...]": pa.list_(pa.string()),
-    }
-    schema = pa.schema([(entry.name, types[str(entry.type)]) for entry in fields(GraspRecord)])
-    return parquet_bytes([pa.Table.from_pylist([dict(row) for row in rows], schema=schema)])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from toolhand.tool_nodes.geometry import is_rigid
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import FloatArray
 
@@ -36,3 +37,10 @@ def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatA
     if len(finite) < least:
         raise invalid(f"{what} must have at least {least} finite points, not {len(finite)} of {len(points)}.")
     return finite
+
+
+def rigid_transform(T: Any, what: str = "The transform") -> FloatArray:
+    """A rigid transform (4, 4). Raises ToolError INVALID_ARGUMENT where it is none."""
+    if not is_rigid(T) or np.ndim(T) != 2:
+        raise invalid(f"{what} must be rigid, a finite matrix (4, 4): a rotation, a translation, and 0, 0, 0, 1 below.")
+    return np.asarray(T, float)
