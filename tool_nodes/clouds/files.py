@@ -35,6 +35,7 @@ def write_cloud(path: Path, cloud: Any, colours: Any = None) -> None:
         ToolError: INVALID_ARGUMENT for what is no cloud, other colours, or where it cannot be written.
     """
     points = finite_points(cloud)
+    fields: dict[str, tuple[str, str, NDArray[Any]]]
     fields = {axis: ("float", "<f4", points[:, index]) for index, axis in enumerate("xyz")}
     if colours is not None:
         shades = _shades(cloud, colours)
