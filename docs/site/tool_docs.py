@@ -74,7 +74,8 @@ camera at the wrist, `--suite spacetools,skills` more motions of the hand; neith
 |---|---|---|
 | SpaceTools | normalized (x, y) in [0, 1] from the top left; poses and 3D points in the scene camera's frame (OpenCV) \
 [m] | `image_index` (also `image`): 0, 1, 2, ... or a `$variable` |
-| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index`: 0, 1, 2, ... or a `$variable` |
+| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index`: 0, 1, 2, ... \
+or a `$variable` |
 | E-ViC | pixels, [0, W] x [0, H] | `image_idx`: 0, 1, 2, ...; 0 where it is left out |
 | LAST | pixels | `img_path`: `"image-0"`, `"image-1"`, ...; no file is ever opened |
 
