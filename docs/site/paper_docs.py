@@ -55,7 +55,7 @@ def tool_table(tools: Iterable[PrintedTool], toolbox: Toolbox) -> str:
         if differences:
             rows.append(f"| {theirs} | `{spec.name}({', '.join(spec.kinds)})` | {'; '.join(differences)} |")
         else:
-            same.append(theirs)
+            same.append(f"`{printed.name}`")
     parts = ["\n".join(rows) + "\n"] if len(rows) > 2 else []
     parts += [_wrapped(f"As printed: {', '.join(same)}.")] if same else []
     return "\n".join(parts)

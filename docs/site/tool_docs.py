@@ -55,7 +55,7 @@ _NOTABLE_SHARE = 1e-4
 """A file shows what the code draws if at most this share of pixels differs by more levels: machines round otherwise."""
 
 _QUALITIES = (80, 70, 60, 50)
-_SHOWN_CHARACTERS = 240
+_SHOWN_CHARACTERS = 320
 _COLUMNS = 118
 
 _IMAGE_ARGUMENTS = ("image_index", "image_idx", "img_path")
@@ -93,7 +93,8 @@ or a `$variable` |
 
 _EXAMPLES_LEAD = (
     "The calls below look at the images {images}, shown here in this order: at `table` where nothing else is said. "
-    '"After" names calls made before, for their variables. Long results are cut in the middle.'
+    '"After" names calls made before, for their variables. Below a call stands its result, cut in the middle where it '
+    "is long."
 )
 
 
@@ -227,8 +228,7 @@ def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
     if seen or before:
         lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
     call = _call(spec, example.arguments)
-    lines.append(f"```{'python' if spec.suite == 'last' else 'json'}\n{call}\n```\n")
-    lines.append(f"```text\n{_in_columns(_shortened(answer.text))}\n```\n")
+    lines.append(f"```text\n{call}\n{_in_columns(_shortened(answer.text))}\n```\n")
     if answer.rgb is not None:
         lines.append(f"![{spec.name}](tools/{spec.name}.jpg)\n")
     return "\n".join(lines)
