@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,19 +45,30 @@ def make_blocks() -> dict[str, str]:
 def tool_table(tools: Iterable[PrintedTool], toolbox: Toolbox) -> str:
     """What of the printed tools differs from those that answer to their names, and which are as printed.
 
+    What differs in the same way in every tool that it can differ in, three or more, is said once.
+
     Raises:
         ToolError: UNKNOWN_TOOL for a printed name that nothing answers to.
     """
+    found = [(printed, spec := toolbox.find(printed.name), _differences(printed, spec)) for printed in tools]
+    counts = Counter(difference for *_, differences in found for difference in differences)
+    everywhere = [
+        difference
+        for difference, count in counts.items()
+        if count > 2
+        and difference.startswith("`")
+        and count == sum(difference.split("`")[1] in printed.arguments.split() for printed, *_ in found)
+    ]
     same, rows = [], ["| printed | here; the printed names are taken too | what differs |", "|---|---|---|"]
-    for printed in tools:
-        spec, arguments = toolbox.find(printed.name), printed.arguments.split()
-        differences = _differences(printed, spec)
-        theirs = f"`{printed.name}({', '.join(arguments)})`"
-        if differences:
-            rows.append(f"| {theirs} | `{spec.name}({', '.join(spec.kinds)})` | {'; '.join(differences)} |")
+    for printed, spec, differences in found:
+        own = [difference for difference in differences if difference not in everywhere]
+        theirs = f"`{printed.name}({', '.join(printed.arguments.split())})`"
+        if own:
+            rows.append(f"| {theirs} | `{spec.name}({', '.join(spec.kinds)})` | {'; '.join(own)} |")
         else:
-            same.append(theirs)
-    parts = ["\n".join(rows) + "\n"] if len(rows) > 2 else []
+            same.append(f"`{printed.name}`")
+    parts = [_wrapped(f"In all tools {'; '.join(everywhere)}.")] if everywhere else []
+    parts += ["\n".join(rows) + "\n"] if len(rows) > 2 else []
     parts += [_wrapped(f"As printed: {', '.join(same)}.")] if same else []
     return "\n".join(parts)
 

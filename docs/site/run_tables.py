@@ -26,7 +26,13 @@ from toolhand.tool_nodes.results import ToolError, invalid
 
 Document = Mapping[str, Any]
 RESULTS = Path(__file__).parents[1] / "results"
-_LEFT_OUT = ("planning, processor", "check, robot's time")
+_LEFT_OUT = (
+    "planning, processor",
+    "check, robot's time",
+    "segment, processor",
+    "compute_grasp, processor",
+    "a mask was given",
+)
 """Rows of a grasp run that the page leaves out: `rows.csv` of the run has them."""
 _CAUSES = 8
 """Causes of failure that a section names, the commonest ones [-]."""
@@ -140,9 +146,10 @@ def grasp_section(document: Document, image: str) -> str:
 
 def _rates(document: Document, sides: Sequence[str]) -> Iterator[list[str]]:
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    parts_left_out = ("family", "cause") if len(document["scene"]) == 1 else ("family", "cause", "first attempt")
     for row in document["rows"]:
         shown = bool({"rate", "p50_ms", "per_hour"} & set(row)) and row["name"] not in _LEFT_OUT
-        if shown and row.get("part") not in ("family", "cause"):
+        if shown and row.get("part") not in parts_left_out:
             part = row.get("part", "")
             name = f"{part}, {row['name']}" if part in (*DISAGREEMENTS, "first attempt") else str(row["name"])
             rows.setdefault(name, {})[row["side"]] = row

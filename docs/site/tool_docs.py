@@ -20,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from docs.site.tool_families import FAMILIES, Family, families_of, model_table, suite_title, tool_matrix, tools_of
+from docs.site.tool_families import (
+    FAMILIES,
+    Family,
+    families_of,
+    heading,
+    model_table,
+    suite_title,
+    tool_matrix,
+    tools_of,
+)
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tool_examples import TABLE, example_image, example_of, set_up
@@ -49,41 +58,43 @@ _QUALITIES = (80, 70, 60, 50)
 _SHOWN_CHARACTERS = 320
 _COLUMNS = 118
 
-_MATRIX_LEAD = "## Tools and backends\n"
+_IMAGE_ARGUMENTS = ("image_index", "image_idx", "img_path")
+"""Arguments that name an image; the introduction says how, for all tools of a suite."""
 
 _INTRODUCTION = """\
 # Tools
 
 Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and calls with what they answered.
 
-Four papers, four suites; each has the names, arguments and coordinates that its paper prints. `toolhand tools --suite
-peria` lists one, `--suite all` every one of them, and `--suite evic,last` some. `--suite spacetools,wrist` adds a
-closer look by the camera at the wrist, and `--suite spacetools,skills` what else the hand can do; both are no paper's.
+Each of the four papers has a suite with the names, arguments and coordinates that it prints. `toolhand tools --suite
+peria` lists one, `--suite all` all of them, `--suite evic,last` some. `--suite spacetools,wrist` adds a look by the
+camera at the wrist, `--suite spacetools,skills` more motions of the hand; neither stands in a paper.
 
-| suite | coordinates | pictures are named by |
+| suite | coordinates | an image is named by |
 |---|---|---|
 | SpaceTools | normalized (x, y) in [0, 1] from the top left; poses and 3D points in the scene camera's frame (OpenCV) \
-[m] | `image_index`: 0, 1, 2, ... |
-| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index` |
-| E-ViC | pixels, [0, W] x [0, H] | `image_idx`, 0 where it is left out |
+[m] | `image_index` (also `image`): 0, 1, 2, ... or a `$variable` |
+| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index`: 0, 1, 2, ... \
+or a `$variable` |
+| E-ViC | pixels, [0, W] x [0, H] | `image_idx`: 0, 1, 2, ...; 0 where it is left out |
 | LAST | pixels | `img_path`: `"image-0"`, `"image-1"`, ...; no file is ever opened |
 
-- **Pictures** of a conversation are counted from 0; a result's picture is appended. Crops, enlarged or not, and
-  drawings keep their link to the camera's picture, so depth and words work in them too. A picture without that link is
-  seen by its colours.
+- **Images** of a conversation are counted from 0; a result's image is appended. Crops and drawings keep their link to
+  the camera's image, so depth and words work in them, too. An image without that link is seen by its colours.
 - **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
-  Each knows its picture: with the `image_index` of another one, or beside a variable of another one, it is refused.
+  Each belongs to an image; beside the index or a variable of another one it is refused.
 - **Errors** are one sentence, `Error CODE: ...`. A call that fails leaves no variable that it was to make, not even an
   older one of that name. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
   `analytic` the grasp sampler, `sandbox` the locked-down Python process. Functions do not sign. With
-  `--station mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there too.
+  `--station mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there, too.
 - The same call is refused after three times in a row where its result cannot have changed. Times are simulated time.
 """
 
 _EXAMPLES_LEAD = (
     "The calls below look at the images {images}, shown here in this order: at `table` where nothing else is said. "
-    '"After" names calls made before, for their variables. Long results are cut in the middle.'
+    '"After" names calls made before, for their variables. Below a call stands its result, cut in the middle where it '
+    "is long."
 )
 
 
@@ -126,15 +137,14 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
     images |= {f"{name}.jpg": _reduced(answer.rgb) for name, answer in answers.items() if answer.rgb is not None}
     parts = [_INTRODUCTION, _wrapped(_EXAMPLES_LEAD.format(images=", ".join(f"`{name}`" for name in shown)))]
     parts.append("\n".join(f"![{name}](tools/picture-{name}.jpg)" for name in shown) + "\n")
-    parts.append(_contents(specs))
+    parts.append(tool_matrix(specs.values()))
     families = families_of(specs.values())
     for suite in dict.fromkeys(family.suite for family in families):
         parts.append(f"## {suite_title(suite)}\n")
         for family in families:
             if family.suite == suite:
-                parts.append(_family(family))
                 parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
-    parts += [_MATRIX_LEAD, tool_matrix(specs.values()), model_table()]
+    parts.append(model_table())
     return Documents("\n".join(parts), images)
 
 
@@ -204,47 +214,21 @@ def _images_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
     return list(dict.fromkeys(example_of(spec).image for _, spec in _listed(specs)))
 
 
-def _contents(specs: Mapping[str, ToolSpec]) -> str:
-    rows = ["| suite | family | tools |", "|---|---|---|"]
-    for family in families_of(specs.values()):
-        links = [f"[`{spec.name}`](#{anchor(_heading(spec))})" for spec in tools_of(family, specs.values())]
-        suite = suite_title(family.suite)
-        rows.append(f"| [{suite}](#{anchor(suite)}) | {family.title} | {', '.join(links)} |")
-    return "\n".join(rows) + "\n"
-
-
-def _family(family: Family) -> str:
-    if not family.ports:
-        return f"**{family.title}.** Functions of their arguments alone.\n"
-    ports = f"port{'s' * (len(family.ports) > 1)} {', '.join(family.ports)}"
-    return _wrapped(f"**{family.title}.** In the paper: {family.driven_by}. Here: {ports}; {family.behind}.")
-
-
-def _heading(spec: ToolSpec) -> str:
-    return f"`{spec.name}({', '.join(spec.kinds)})`"
-
-
-def anchor(heading: str) -> str:
-    """The link target that a Markdown page makes of a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
 def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
-    lines = [f"### {_heading(spec)}\n"]
+    lines = [f"### {heading(spec)}\n"]
     lines.append(_wrapped(spec.description + (" **Moves the robot.**" if spec.motion else "")))
     if spec.aliases:
         lines.append(f"Also: {', '.join(f'`{alias}`' for alias in spec.aliases)}.\n")
-    arguments = [_argument(spec, name) for name in spec.kinds]
+    arguments = [_argument(spec, name) for name in spec.kinds if name not in _IMAGE_ARGUMENTS]
     if arguments:
         lines.append("\n".join(arguments) + "\n")
     example = example_of(spec)
     before = [f"`{name}`" for name in example.before]
-    seen = "" if example.image == TABLE else f" on the picture `{example.image}`"
+    seen = "" if example.image == TABLE else f" on the image `{example.image}`"
     if seen or before:
         lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
     call = _call(spec, example.arguments)
-    lines.append(f"```{'python' if spec.suite == 'last' else 'json'}\n{call}\n```\n")
-    lines.append(f"```text\n{_in_columns(_shortened(answer.text))}\n```\n")
+    lines.append(f"```text\n{call}\n{_in_columns(_shortened(answer.text))}\n```\n")
     if answer.rgb is not None:
         lines.append(f"![{spec.name}](tools/{spec.name}.jpg)\n")
     return "\n".join(lines)

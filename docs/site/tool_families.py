@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -199,8 +200,11 @@ sam2:WEIGHTS`. WEIGHTS is a folder or a name of the hub, followed where needed b
 and transformers. Weights are read from safetensors alone; pickled, cut or foreign ones are refused in a sentence.
 Memory is that of the weights, computed from their number; pictures need more.
 
-| name | port | model | licence of the weights | memory | tested with | not tested |
-|---|---|---|---|---|---|---|
+All are tested with random weights of their architecture (loading, shapes, batches, coordinates) or with a fake server;
+none with its real weights, on a GPU, or with the real server.
+
+| name | port | model | licence of the weights | memory |
+|---|---|---|---|---|
 """
 _MODELS_END = """
 VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is
@@ -212,34 +216,41 @@ environment variable TOOLHAND_MODELS_KEY, over https or to this very machine.
 def model_table() -> str:
     """The section of docs/reference/tools.md about adapters to real models."""
     rows = [
-        f"| `{model.name}` | {model.port} | {model.title} | {model.licence} | {model.memory} | {model.tested} | "
-        f"{'the real server' if 'server' in model.tested else 'real weights, a GPU'} |\n"
-        for model in MODELS
+        f"| `{model.name}` | {model.port} | {model.title} | {model.licence} | {model.memory} |\n" for model in MODELS
     ]
     return _MODELS_LEAD + "".join(rows) + _MODELS_END
 
 
 def tool_matrix(specs: Iterable[ToolSpec]) -> str:
-    """Paper x tool x backend as a Markdown table, one row for each family."""
+    """Suite x tool x backend as a Markdown table, one row for each family; the tools are links to their headings."""
     known = list(specs)
     rows = [
-        "| paper | tools | driven by, in the paper | ports | embedded backends | real models |",
+        "| suite | tools | driven by, in the paper | ports | embedded backends | real models |",
         "|---|---|---|---|---|---|",
     ]
     for family in families_of(known):
-        names = _compact([spec.name for spec in tools_of(family, known)])
-        ports = ", ".join(family.ports) or "-"
-        cells = (suite_title(family.suite), names, family.driven_by, ports, family.behind, family.models)
-        rows.append(f"| {' | '.join(cells)} |")
+        suite, ports = suite_title(family.suite), ", ".join(family.ports) or "-"
+        where, names = f"[{suite}](#{anchor(suite)})", _linked(tools_of(family, known))
+        rows.append(f"| {' | '.join((where, names, family.driven_by, ports, family.behind, family.models))} |")
     return "\n".join(rows) + "\n"
 
 
-def _compact(names: Sequence[str]) -> str:
-    """Names with a prefix that is written once: `a.b`, `c` for a.b and a.c."""
+def heading(spec: ToolSpec) -> str:
+    """The heading of a tool's section."""
+    return f"`{spec.name}({', '.join(spec.kinds)})`"
+
+
+def anchor(title: str) -> str:
+    """The link target that a Markdown page makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _linked(specs: Sequence[ToolSpec]) -> str:
+    """Links to tools, with a prefix that is written once: `a.b`, `c` for a.b and a.c."""
     shown = []
     before = ""
-    for name in names:
-        prefix, dot, rest = name.rpartition(".")
-        shown.append(f"`{rest}`" if dot and prefix == before else f"`{name}`")
+    for spec in specs:
+        prefix, dot, rest = spec.name.rpartition(".")
+        shown.append(f"[`{rest if dot and prefix == before else spec.name}`](#{anchor(heading(spec))})")
         before = prefix
     return ", ".join(shown)

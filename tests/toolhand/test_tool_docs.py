@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from docs.site import tool_docs
-from docs.site.tool_docs import IMAGE_BYTES, IMAGE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
-from docs.site.tool_families import FAMILIES, tool_matrix, tools_of
+from docs.site.tool_docs import IMAGE_BYTES, IMAGE_WIDTH, ROOT, Documents, describe_schema, encode
+from docs.site.tool_families import FAMILIES, anchor, tool_matrix, tools_of
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.sandbox import seccomp

@@ -1,4 +1,4 @@
-"""Which real models there are, for documents and `toolhand doctor`: licence, memory, and what was tested.
+"""Which real models there are, for documents and `toolhand doctor`: their licences and memory.
 
 Nothing heavy is imported here. Licences are those of the weights as their publishers state them; read them
 there before use.
@@ -19,7 +19,6 @@ class RealModel:
         title: Short description, with an example of weights.
         licence: Licence of the weights.
         memory: Memory of the weights alone, computed from their number.
-        tested: With what it was tested.
         writes_points: True if its points are words that it writes, which may be the same whatever it is asked.
     """
 
@@ -28,24 +27,17 @@ class RealModel:
     title: str
     licence: str
     memory: str
-    tested: str
     writes_points: bool = False
 
 
-_RANDOM = "random weights of the architecture: loading, shapes, batches, coordinates"
-_SERVER = "a fake server"
-
 MODELS: tuple[RealModel, ...] = (
-    RealModel(
-        "molmo2", "pointer", "Molmo 2, e.g. `allenai/Molmo2-8B`", "Apache-2.0", "17 GB (8B, bfloat16)", _RANDOM, True
-    ),
+    RealModel("molmo2", "pointer", "Molmo 2, e.g. `allenai/Molmo2-8B`", "Apache-2.0", "17 GB (8B, bfloat16)", True),
     RealModel(
         "qwen_vl",
         "pointer",
         "Qwen2-VL, Qwen2.5-VL, Qwen3-VL, e.g. `Qwen/Qwen3-VL-8B-Instruct`",
         "Apache-2.0; Qwen2.5-VL-3B for research only",
         "18 GB (8B, bfloat16)",
-        f"{_RANDOM} (Qwen2.5-VL and Qwen3-VL)",
         True,
     ),
     RealModel(
@@ -54,7 +46,6 @@ MODELS: tuple[RealModel, ...] = (
         "RoboRefer behind a server, `roborefer:MODEL@URL`",
         "as its card says; its base NVILA is not for commercial use",
         "on the server",
-        _SERVER,
         True,
     ),
     RealModel(
@@ -63,7 +54,6 @@ MODELS: tuple[RealModel, ...] = (
         "any model that writes points, behind an OpenAI-compatible server",
         "the model's",
         "on the server",
-        _SERVER,
         True,
     ),
     RealModel(
@@ -72,7 +62,6 @@ MODELS: tuple[RealModel, ...] = (
         "Grounding DINO, e.g. `IDEA-Research/grounding-dino-base`",
         "Apache-2.0",
         "0.9 GB (base, float32)",
-        _RANDOM,
     ),
     RealModel(
         "sam2",
@@ -80,16 +69,14 @@ MODELS: tuple[RealModel, ...] = (
         "SAM 2 and 2.1, e.g. `facebook/sam2.1-hiera-large`",
         "Apache-2.0",
         "0.9 GB (large, float32)",
-        _RANDOM,
     ),
-    RealModel("sam3", "segmenter", "SAM 3, e.g. `facebook/sam3`", "SAM License (Meta)", "3.4 GB (float32)", _RANDOM),
+    RealModel("sam3", "segmenter", "SAM 3, e.g. `facebook/sam3`", "SAM License (Meta)", "3.4 GB (float32)"),
     RealModel(
         "depth_pro",
         "depth",
         "Depth Pro, e.g. `apple/DepthPro-hf`",
         "Apple's, for research only",
         "3.8 GB (float32)",
-        _RANDOM,
     ),
     RealModel(
         "depth_anything",
@@ -97,7 +84,6 @@ MODELS: tuple[RealModel, ...] = (
         "Depth Anything V2, metric, e.g. `depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf`",
         "Apache-2.0 (Small); Base and Large CC-BY-NC-4.0",
         "0.1 GB (Small, float32)",
-        _RANDOM,
     ),
     RealModel(
         "paddleocr_vl",
@@ -105,7 +91,6 @@ MODELS: tuple[RealModel, ...] = (
         "PaddleOCR-VL 1.5, e.g. `PaddlePaddle/PaddleOCR-VL-1.5`",
         "Apache-2.0",
         "1.9 GB (bfloat16)",
-        _RANDOM,
     ),
     RealModel(
         "graspgen",
@@ -113,7 +98,6 @@ MODELS: tuple[RealModel, ...] = (
         "GraspGen's own server, `graspgen:HOST:PORT`",
         "NVIDIA's, research and evaluation only: not for commercial use",
         "on the server",
-        f"{_SERVER} that speaks its format",
     ),
 )
 """In the order of the ports."""
