@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from toolhand.agent_node.console.terminal import say
 from toolhand.bench.options import BenchOptions
-from toolhand.bench.stats import format_report, format_rows, machine_line, publish
+from toolhand.bench.stats import format_report, publish
 from toolhand.training.pool.parallel import run_jobs
 
 Chosen = TypeVar("Chosen", bound=BenchOptions)
@@ -151,8 +151,3 @@ def told_line(failure: Mapping[str, Any], where: str = "") -> str:
     why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
     code = failure["error_code"] or "false success"
     return f"seed {failure['seed']:>3}  {where}{failure['text']!r}: {code}: {why}"
-
-
-def rows_and_machine(document: Document, *lines: str) -> str:
-    """The rows of a document as a table, further lines, and the machine."""
-    return "\n".join([format_rows(document["rows"]), *lines, machine_line(document)])

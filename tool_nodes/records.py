@@ -26,9 +26,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file, why
-from toolhand.tool_nodes.plain_json import PlainJsonError
 from toolhand.tool_nodes.plain_yaml import PlainYamlError, YamlLimits, load
 from toolhand.tool_nodes.record_schemas import HASH, LINE, line_of, reader_of, sentence_of, shown, without_lines
 from toolhand.tool_nodes.results import ToolError, invalid
@@ -163,17 +161,6 @@ def placed_record(kind: type[T], document: Any, name: str) -> T:
         raise invalid(f"{name}{f', line {line}' if line else ''}: {problem}.") from None
     except ToolError as error:
         raise ToolError(error.code, f"{name}: {error.message}", error.hint) from None
-
-
-def read_json(kind: type[T], path: Path, limit: int, within: Path | None = None) -> T:
-    """The record in a JSON file of at most `limit` bytes. Raises ToolError INVALID_ARGUMENT that names file and key."""
-    content = _content(path, limit, within, path.name)
-    try:
-        return record_of(kind, plain_json.load(content))
-    except PlainJsonError as error:
-        raise invalid(f"{path.name} is damaged: {error}.") from error
-    except ToolError as error:
-        raise ToolError(error.code, f"{path.name}: {error.message}", error.hint) from None
 
 
 def without_version(document: Any, version: int, key: str = "version", what: str = "it") -> dict[str, Any]:

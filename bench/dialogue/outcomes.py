@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -169,8 +168,3 @@ def _refusal(said: Uttered, turn: RobotsTurn, scene: Scene) -> Judged:
 
 def _words_of(scene: Scene) -> set[str]:
     return {word for placed in scene.objects for word in (placed.item, *placed.asset.synonyms)}
-
-
-def tally(outcomes: Mapping[str, int]) -> str:
-    """Outcomes that occurred, in one line."""
-    return ", ".join(f"{outcomes[name]} {name}" for name in OUTCOMES if outcomes.get(name))

@@ -16,7 +16,6 @@ from toolhand.tool_nodes.types import FloatArray
 Combine = Literal["average", "min", "max"]
 """How PhysX makes one friction of two; of two different ways the one that stands later here is taken."""
 
-_FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 _JOINT_EQUALITY = int(mujoco.mjtEq.mjEQ_JOINT)
 _TENDON = int(mujoco.mjtTrn.mjTRN_TENDON)
 
@@ -159,8 +158,3 @@ def friction(model: mujoco.MjModel, geom: int) -> tuple[float, Combine]:
     if priority >= ABOVE_PADS:
         return own, "max" if own > 1.0 else "min"
     return own, "average" if priority or int(model.geom_bodyid[geom]) == 0 else "max"
-
-
-def is_free(model: mujoco.MjModel, body: int) -> bool:
-    """True if a body moves freely."""
-    return bool(model.body_jntnum[body]) and int(model.jnt_type[model.body_jntadr[body]]) == _FREE

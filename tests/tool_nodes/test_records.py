@@ -17,7 +17,6 @@ from toolhand.tool_nodes.records import (
     Before,
     Rule,
     document_of,
-    read_json,
     read_yaml,
     record_of,
     without_version,
@@ -167,20 +166,6 @@ def test_a_file_of_yaml_says_the_line(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"^none\.yaml cannot be read: No such file"):
         read_yaml(SegmentedObject, tmp_path / "none.yaml")
     assert yaml_record(dict[str, Part], "{a: {weight: 1}}", "parts.yaml") == {"a": Part(1.0)}
-
-
-def test_a_file_of_json_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "thing.json"
-    for text, sentence in (
-        ('{"name": 1e999}', r"^thing\.json is damaged: 1e999 is no finite number"),
-        ('{"name": 1}', r"^thing\.json: name must be a text"),
-        ("{", r"^thing\.json is damaged: it is no JSON"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ToolError, match=sentence):
-            read_json(SegmentedObject, path, 1000)
-    path.write_text('{"name": "x"}')
-    assert read_json(SegmentedObject, path, 1000) == SegmentedObject("x")
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,6 @@ _COLOUR_WEIGHT = 9.0
 _BEST_COLOUR = _COLOUR_WEIGHT * float(np.log1p(_OUTLIER))
 """What the colour of a perfect match adds to the likelihood: no item can gain more."""
 
-_AT_ONCE = 6
-"""Items that are compared by colour before it is asked whether one of them fits."""
-
 _LIT_SHADE = (0.62, 1.28)
 """The brightest part of an object is lit within these factors, unless something shades it: up to 1.10, and by automatic
 exposure up to 16 % brighter."""
@@ -136,15 +133,6 @@ class Recogniser:
     def score(self, look: Look, floor: float = -np.inf) -> float:
         """Log-likelihood of the item that explains a look best; -inf where there is none, or none above `floor`."""
         return float(np.max(self.log_likelihood(look, floor), initial=-np.inf))
-
-    def explains(self, look: Look, limit: float) -> bool:
-        """True if the log-likelihood of some item is over the limit."""
-        prior = self._size_term(look) + self._shape_term(look)
-        chosen = np.flatnonzero(prior + _BEST_COLOUR > limit)
-        # Colours take the time, and what fits best in size and shape is most often right.
-        chosen = chosen[np.argsort(-prior[chosen])]
-        some = (chosen[k : k + _AT_ONCE] for k in range(0, len(chosen), _AT_ONCE))
-        return any((prior[few] + self._colour_term(look, few)).max() > limit for few in some)
 
     def readings(self, look: Look) -> list[Reading]:
         """What a look is taken for, then what else it may be, likeliest first; together at most 1.
