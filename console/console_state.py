@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.events import (
     LONGEST_ANSWER,
     CommandEnded,
