@@ -228,7 +228,7 @@ def summarize(episode: Episode) -> dict[str, Any]:
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),
         "wall_s": round(episode.wall_s, 3),
-    }
+    } | ({} if episode.session.speed == 1.0 else {"speed": episode.session.speed})
 
 
 UNREAD = "nothing: "

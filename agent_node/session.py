@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.asking import question_of
@@ -28,14 +28,11 @@ from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol as Written
 from toolhand.agent_node.session_tools import with_session_tools
 from toolhand.tool_nodes import registry
-from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 
 ANSWER_WITHIN_S = 60.0
 """A question is closed so long after it was asked [s]: by then the table may be another one."""
-NOTHING_MOVES = "Nothing is moving that I could stop."
-"""Answer to a word of stopping while nothing is carried out."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +122,13 @@ class Command:
     def on_the_way(self) -> bool:
         """Whether it is none of the operator's, but done on the way to one: a look, or to get out of the view."""
         return bool(getattr(self.policy, "on_the_way", False))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Entries of its result: the utterances before it in the same conversation, without which it means less."""
+        before = [] if self.follows is None else self.follows.messages
+        earlier = [each.words for each in before if each.role == "user" and each.words and not each.answers]
+        return {"earlier": earlier} if earlier else {}
 
     def run(self, agent: Agent) -> Episode:
         """Have an agent carry it out; never raises for what a policy or a tool does."""
@@ -239,9 +243,6 @@ class PolicySession:
             with self._kept_up():
                 closed = self.close_old_question()
                 self._question = None
-                if is_stop(words):
-                    self._news = _STOPPED
-                    return SessionTurn(NOTHING_MOVES, False, ErrorCode.INVALID_ARGUMENT)
                 return self._carried_out(words, tuple(pointed), closed)
         finally:
             self._speaking.release()

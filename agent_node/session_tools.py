@@ -1,7 +1,7 @@
 """What a model needs of a session with an operator, as tools: to ask, to recall what was done, and to take it back.
 
-They stand beside the robot's own tools in every suite that moves. What the robot does through them is remembered, call
-by call, from what the tools report.
+They stand beside the robot's own tools in every suite that moves; no prompt of a paper prints them. What the robot does
+through them is remembered, call by call, from what the tools report.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RECALLED = 8
 class AskTools:
     """Puts questions to the operator."""
 
-    suite = SUITE
+    suite, printed = SUITE, False
 
     @tool("operator.ask", repeatable=True)
     def ask(self, question: Text, candidates: Points2D = _NO_POINTS) -> ToolResult:
@@ -49,7 +49,7 @@ class RecallTools:
         robot: The memory.
     """
 
-    suite = SUITE
+    suite, printed = SUITE, False
 
     def __init__(self, robot: RobotMemory) -> None:
         self._robot = robot
@@ -74,7 +74,7 @@ class UndoTools:
         toolbox: Does the motions.
     """
 
-    suite = SUITE
+    suite, printed = SUITE, False
 
     def __init__(self, robot: RobotMemory, toolbox: Toolbox) -> None:
         self._robot, self._toolbox = robot, toolbox

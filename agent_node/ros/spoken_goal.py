@@ -186,6 +186,7 @@ class SpokenGoal:
         about = {
             **setup.about,
             **self._pointed(),
+            **command.record,
             "policy": self.mode if policy is None else policy.name,
             "began": time_now(),
         }

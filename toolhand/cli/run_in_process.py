@@ -55,6 +55,7 @@ class ProcessSession:
         interrupt: Ctrl-C, of the command that is carried out.
         station: The station.
         kind: The session that its policy has.
+        earlier: Utterances that a replayed conversation began with.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class ProcessSession:
         self.protocol = protocol_of(command.policy, command.protocol)
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
         self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(), options)
+        self.earlier: tuple[str, ...] = tuple(getattr(self._policy, "earlier", ()))
         self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
         self._began = False
 
@@ -122,7 +124,7 @@ class ProcessSession:
         missing, results = Unwritten(), list[dict[str, Any]]()
 
         def write(folder: Path, episode: Episode, known: Mapping[str, Any]) -> None:
-            result = dict(known) | with_words(about, sentence.said, text) | {"run_dir": str(folder)}
+            result = dict(known) | with_words(about, sentence.said, text) | asked.record | {"run_dir": str(folder)}
             results.append(result)
             if self._summarizes and not on_the_way:
                 self._narrator.summary(result)

@@ -72,6 +72,9 @@ def run_in_process(
         The result of the only command; of several, the outcome, and their results as `runs`.
     """
     talk = _Talk(command, narrator, None, about, interrupt)
+    for words in talk.earlier:
+        narrator.line(f"\nBefore it was said: {words}")
+        talk.hear(words)
     narrator.header(command.text, about)
     turn = talk.hear(command.text)
     if talk.as_said:
@@ -102,6 +105,7 @@ class _Talk:
 
     Attributes:
         results: Result of every command of the last utterance.
+        earlier: Utterances that a replayed conversation began with.
         as_said: The last utterance was one command, word for word.
     """
 
@@ -134,7 +138,7 @@ class _Talk:
                 protocol=process.protocol,
             )
         )
-        self.as_said = False
+        self.as_said, self.earlier = False, process.earlier
         self._sentence = self._session.sentence("")
         self.results: list[dict[str, Any]] = []
 

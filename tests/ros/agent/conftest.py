@@ -134,7 +134,7 @@ def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[...,
         node = command_node.CommandNode(
             make_toolbox,
             make if policies else None,
-            (lambda name: RULES) if policies else session_of,
+            (lambda name: getattr(policies[name], "kind", RULES)) if policies else session_of,
             context=context,
             parameter_overrides=overrides,
         )

@@ -14,6 +14,7 @@ from toolhand_interfaces.action import RunCommand
 
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.test_command_node import Slow
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.cli.run_command import TalkCommand
 from toolhand.cli.talk import talk
@@ -45,6 +46,8 @@ class Carrier:
         if task == "pick up the can":
             return Reply(f"<answer>AMBIGUOUS: {WHICH}</answer>")
         return Reply('<tool_call>{"name": "test.move", "arguments": {}}</tool_call>')
+
+    candidates_of = ScriptedPolicy.candidates_of
 
 
 class Quick:
