@@ -183,6 +183,10 @@ class Protocol:
         return f"</{self.thought}>" in template or any(tag == self.thought for tag, _ in before)
 
     def _problem(self, unclosed: str, calls: Sequence[str], answers: Sequence[str]) -> str:
+        if self.tools == "none":  # a server writes the tags, and the policy knows none of them
+            if unclosed:
+                return "the turn ends in the middle of a call or a thought: write it whole, and less in one turn"
+            return "" if calls or answers else "the turn is empty: call a tool, or say what was done or what is asked"
         call, answer = f"<{self.call}>", f"{BOXED}{{}}" if self.answer == BOXED else f"<{self.answer}>"
         if unclosed:
             return f"the <{unclosed}> tag is not closed"

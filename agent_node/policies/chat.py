@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from toolhand.agent_node.calls import blocks, json_call
+from toolhand.agent_node.calls import as_written, blocks, json_call
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import Protocol, as_data
 from toolhand.tool_nodes.http_request import plain_line
@@ -35,7 +35,7 @@ ContentPart = str | NDArray[np.uint8]
 MAX_CHARACTERS = 400_000
 """Longest turn that is read."""
 MALFORMED = "malformed_call"
-"""Stands in the history for the name of a call whose JSON could not be read."""
+"""Stands in the history for the name of a call that has none, and before the words of arguments that are no object."""
 NO_LONGER_SHOWN = "(no longer shown; still usable by index while it is kept)"
 """Follows the marker of an image that has left the window of the policy, see `toolhand.agent_node.context_window`."""
 PICTURE_BYTES = 25_000
@@ -253,14 +253,21 @@ def _told(message: Message) -> NativeTurn:
 
 def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:
     parsed = protocol.parse(message.text)
+    written = [body for _, body in blocks(message.text, [protocol.call])[0]]
     calls = []
     for k, call in enumerate(parsed.calls):
-        arguments = call.arguments if isinstance(call.arguments, Mapping) and not call.problem else {}
-        sent = names.sent(call.name)
+        name, arguments = call.name, call.arguments
+        if call.problem or not isinstance(arguments, Mapping):
+            name, words = as_written(written[k])
+            arguments = {MALFORMED: without_control(words)}
+        sent = names.sent(name)
         sent = sent if _TOOL_NAME.fullmatch(sent) else MALFORMED
         calls.append(NativeCall(f"call{number % 1000:03d}{k % 100:02d}", sent, arguments))
     words = "\n".join(part for part in (parsed.thought, parsed.answer) if part)
-    return NativeTurn("assistant", without_control(words or ("" if calls else plain(message.text, protocol))), calls)
+    if parsed.problem or not (words or calls):
+        tags = rf"</?(?:{protocol.thought}|{protocol.call}|{protocol.answer})>"
+        words = re.sub(tags, "", message.text) if protocol.tools == "none" else plain(message.text, protocol)
+    return NativeTurn("assistant", without_control(words), calls)
 
 
 def image_words(result: NativeResult) -> str:
@@ -339,6 +346,8 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
     inline = re.match(r"\s*<think>(.*?)</think>(.*)$", words, re.DOTALL)
     if inline:  # a server that does not know its model's reasoning leaves it in the words
         thought, words = f"{thought}\n{inline.group(1)}", inline.group(2)
+    if whole := re.fullmatch(rf"\s*<{protocol.answer}>(.*)</{protocol.answer}>\s*", words, re.DOTALL):
+        words = whole.group(1)
     cut = completion.cut
     if not calls:
         words, calls, unclosed = _written_calls(words, protocol)
