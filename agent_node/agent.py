@@ -23,6 +23,7 @@ class Agent:
         toolbox: The tools.
         settings, stopped, listener: See `Conversation`.
         ask: Puts a question to the operator; with `nobody` a question ends the command.
+        images, caption: Images that every command is shown that comes with none, and the sentence about them.
     """
 
     def __init__(
@@ -33,8 +34,11 @@ class Agent:
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
         ask: Ask = nobody,
+        images: Sequence[SessionImage] = (),
+        caption: str = "",
     ) -> None:
         self._policy, self._ask = policy, ask
+        self._shown = images, caption
         self._begin = functools.partial(
             Conversation,
             toolbox=toolbox,
@@ -54,6 +58,7 @@ class Agent:
             memory: Account of the commands before, in a few sentences.
             caption: Sentence about the images.
         """
+        images, caption = (images, caption) if images else self._shown
         conversation = self._begin(task, images=images, memory=memory, caption=caption)
         return converse(conversation, self._policy, self._ask)
 

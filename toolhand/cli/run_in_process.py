@@ -7,10 +7,11 @@ import functools
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from toolhand.agent_node.advice import MOVES_NOTHING, about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.approve import TerminalApprover
 from toolhand.agent_node.console.ask import operator_at_terminal
@@ -25,13 +26,14 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.episode import summarize as summarize_episode
 from toolhand.agent_node.events import Listener, ignore, nobody
 from toolhand.agent_node.policies.options import PolicyOptions
-from toolhand.agent_node.policies.registry import make_policy, protocol_of
+from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
 from toolhand.agent_node.runs.write import write_run
 from toolhand.cli import options as stations
+from toolhand.cli.first_picture import first_picture, picture_file
 from toolhand.cli.run_command import RunCommand
 from toolhand.sim.animation import animate
 from toolhand.tool_nodes.motion.guard import LOG, Mode, MotionGuard
@@ -69,6 +71,7 @@ class ProcessSession:
     ) -> None:
         self.interrupt, self._summarizes = interrupt, summarizes
         self._command, self._narrator, self._listener = command, narrator, listener
+        self._picture = command.picture and picture_file(command.picture)
         self._guard = MotionGuard(
             Mode(command.approval),
             TerminalApprover(interrupted=self._is_hit),
@@ -78,14 +81,17 @@ class ProcessSession:
             command.scene,
             command.perception,
             command.seed,
-            suite=command.suite,
+            suite=command.suites,
             guard=self._guard,
             role=command.role,
             ports=command.ports,
             robot=command.robot,
             objects=command.objects,
         )
-        self.protocol = protocol_of(command.policy, command.protocol)
+        robot = about_the_robot(load_robot(command.robot), self.station.toolbox)
+        self.protocol = replace(command.written, robot=robot)
+        if robot.startswith(MOVES_NOTHING):
+            narrator.line(f"The suite {command.suites} moves nothing; --suite native does.")
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
         self._policy = make_policy(command.policy, self.protocol, self.station.toolbox.schemas(), options)
         if refused is not None:
@@ -125,7 +131,8 @@ class ProcessSession:
         settings = ConversationSettings(command.turns, self.protocol)
         # A skill has tools of its own, which no model is offered.
         toolbox = station.toolbox if policy is None else station.new_toolbox(SUITES)
-        agent = Agent(policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, self._ask)
+        shown = first_picture(self._picture, station.camera, toolbox)
+        agent = Agent(policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, self._ask, *shown)
         missing, results = Unwritten(), list[dict[str, Any]]()
 
         def write(folder: Path, episode: Episode, known: Mapping[str, Any]) -> None:
