@@ -71,7 +71,7 @@ class ProcessSession:
     ) -> None:
         self.interrupt, self._summarizes = interrupt, summarizes
         self._command, self._narrator, self._listener = command, narrator, listener
-        self._picture = command.picture and picture_file(command.picture)
+        self._picture = None if command.picture is None else picture_file(command.picture)
         self._guard = MotionGuard(
             Mode(command.approval),
             TerminalApprover(interrupted=self._is_hit),
