@@ -1,4 +1,4 @@
-"""ROS 2 node `agent`: carries out what operators say, each in a dialogue of their own, as the action run_command."""
+"""ROS 2 node `agent`: carries out what operators say, each in a session of their own, as the action run_command."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
 from toolhand.agent_node.conversation_settings import TURN_BUDGET
-from toolhand.agent_node.dialogue.clauses import parse_problem
-from toolhand.agent_node.dialogue.conversing import say_and_ask
-from toolhand.agent_node.dialogue.dialogue import Dialogue
-from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from toolhand.agent_node.dialogue.memory_file import MemoryFile
-from toolhand.agent_node.dialogue.sessions import DialogueSessions
-from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.events import ANSWER_DEADLINE_S
+from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.policies import registry
 from toolhand.agent_node.protocol import OWN
 from toolhand.agent_node.ros.answers import AnswerDesk
 from toolhand.agent_node.ros.pointing import candidate_messages, points_of
 from toolhand.agent_node.ros.record import GraphRecord
-from toolhand.agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
+from toolhand.agent_node.ros.spoken_goal import (
+    CommandSetup,
+    MakeFixedToolbox,
+    MakePolicy,
+    MakeToolbox,
+    RunningCommand,
+    SpokenGoal,
+)
+from toolhand.agent_node.session import OperatorSession, SessionKind, SessionSetup, say_and_ask, session_of
+from toolhand.agent_node.sessions import OperatorSessions
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from toolhand.tool_nodes.ros import parameters
@@ -141,11 +145,16 @@ class CommandNode(Node):
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
             it is stopped; those of `robot_toolbox` where None.
         make_policy: Makes the policy of a command; `toolhand.agent_node.policies.registry.make_policy` where None.
+        session_kind: Gives the session of a policy by its name.
         options: For `rclpy.node.Node`.
     """
 
     def __init__(
-        self, make_toolbox: MakeToolbox | None = None, make_policy: MakePolicy | None = None, **options: Any
+        self,
+        make_toolbox: MakeToolbox | None = None,
+        make_policy: MakePolicy | None = None,
+        session_kind: Callable[[str], SessionKind] = session_of,
+        **options: Any,
     ) -> None:
         super().__init__("agent", **options)
         robot = parameters.robot(self)
@@ -173,9 +182,10 @@ class CommandNode(Node):
             self,
             robot,
             make_toolbox or functools.partial(make_tools, suites=suites),
-            # What asks a question moves nothing, and a skill begins where the arm is.
-            make_toolbox or functools.partial(make_tools, suites=SUITES, park=False),
+            # What is asked for by rules alone begins where the arm is.
+            functools.partial(make_tools, park=False) if make_toolbox is None else _without_suites(make_toolbox),
             make_policy or registry.make_policy,
+            session_kind,
             protocol,
             turns,
             deadlines,
@@ -186,7 +196,7 @@ class CommandNode(Node):
             AnswerDesk(self, own.answer_deadline_s),
             self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=IMAGES_KEPT)),
         )
-        self._sessions = DialogueSessions(self._begin, Path(own.runs_dir))
+        self._sessions = OperatorSessions(self._begin, Path(own.runs_dir))
         self._spoken: SpokenGoal | None = None
         self._said_stop = threading.Event()
         self._stops: dict[str, int] = {}
@@ -249,20 +259,20 @@ class CommandNode(Node):
         if watch.halted:
             raise watch.error
         pointed = points_of(request.pointed)
-        dialogue, forgotten = self._sessions.of(request.session)
+        session, forgotten = self._sessions.of(request.session, mode)
         if forgotten:
             self._stops.pop(forgotten, None)
             self.get_logger().info(f"Forgets the session {forgotten!r}, which was silent longest.")
         running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic), self._said_stop)
-        self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running)
+        self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running, self._sessions.robot)
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         if self._latch.stops != self._stops.get(request.session, self._latch.stops):
-            dialogue.note_stop()  # after the last words
+            session.note_stop()  # after the last words
         self._stops[request.session] = self._latch.stops
         turn = (
-            say_and_ask(dialogue, request.text, spoken.ask, pointed)
+            say_and_ask(session, request.text, spoken.ask, pointed)
             if spoken.asks
-            else dialogue.say(request.text, pointed)
+            else session.say(request.text, pointed)
         )
         spoken.end(turn)
         self._end(goal, turn.success)
@@ -276,22 +286,25 @@ class CommandNode(Node):
             candidates=candidate_messages(candidates),
         )
 
-    def _begin(self, robot: RobotMemory, operator: OperatorMemory, kept: tuple[MemoryFile, ...]) -> Dialogue:
-        """A dialogue whose commands belong to the goal that is carried out when it speaks."""
-        return Dialogue(
-            lambda sentence, policy, memory: self._now.carry_out(sentence, policy, memory),
-            robot,
-            operator,
-            tell=lambda line: self._now.tell(line),
-            stopped=lambda: self._now.stopped(),
-            check=lambda sentence: parse_problem(sentence) if self._now.mode == SCRIPTED else None,
-            kept=kept,
-            protocol=self._setup.protocol,
+    def _begin(
+        self, policy: str, robot: RobotMemory, kept: tuple[MemoryFile, ...], path: Path | None
+    ) -> OperatorSession:
+        """A session whose commands belong to the goal that is carried out when it speaks."""
+        return self._setup.session_kind(policy).begin(
+            SessionSetup(
+                lambda command: self._now.carry_out(command),
+                robot,
+                lambda line: self._now.tell(line),
+                lambda: self._now.stopped(),
+                kept,
+                path,
+                self._setup.protocol,
+            )
         )
 
     @property
     def _now(self) -> SpokenGoal:
-        assert self._spoken is not None  # dialogues speak within `_carry_out`
+        assert self._spoken is not None  # sessions speak within `_carry_out`
         return self._spoken
 
     def destroy_node(self) -> Any:
@@ -307,6 +320,10 @@ class CommandNode(Node):
             goal.canceled()
         else:
             goal.abort()
+
+
+def _without_suites(make_toolbox: MakeToolbox) -> MakeFixedToolbox:
+    return lambda node, deadlines, stopped, suites: make_toolbox(node, deadlines, stopped)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.events import OperatorAnswer
@@ -16,6 +16,11 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 SAMPLED_CHARACTERS = 1 << 20
 """Longest part of the text of an overlong turn that is kept beside the conversation [characters]: several times what a
 model writes in a turn. Token ids and log-probabilities are always kept whole."""
+
+
+Outcome = Literal["done", "answered", "asked", "failed"]
+"""What came of a command: the tools reported that it was done; it was answered in words, and nothing moved; it ended
+with a question to the operator; anything else. Only what was done is a success of the tools."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +142,9 @@ class Episode:
 
     Attributes:
         task: The operator's sentence.
-        messages: The whole conversation as the policy reads it.
-        turns: Turns so far.
+        messages: The whole conversation as the policy reads it, with that of the commands before where it goes on with
+            theirs.
+        turns: Turns so far, of this command.
         session: Images and `$variables` that the calls have left.
         protocol: How the policy writes.
         answer: The answer to the operator, without the code; empty until the end.
@@ -181,6 +187,16 @@ class Episode:
         return tuple(turn.answered for turn in self.turns if turn.answered is not None)
 
     @property
+    def outcome(self) -> Outcome:
+        """What came of it, as far as the agent knows: see `Outcome`."""
+        if self.success:
+            return "done"
+        if self.error_code is ErrorCode.AMBIGUOUS:
+            return "asked"
+        words_alone = self.error_code is None and bool(self.answer) and not any(each.motion for each in self.records)
+        return "answered" if words_alone else "failed"
+
+    @property
     def tool_calls(self) -> int:
         """Number of calls that were run."""
         return len(self.records)
@@ -206,12 +222,13 @@ def summarize(episode: Episode) -> dict[str, Any]:
         "task": episode.task,
         "answer": episode.answer,
         "success": episode.success,
+        "outcome": episode.outcome,
         "truth": None,
         "error_code": episode.error_code,
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),
         "wall_s": round(episode.wall_s, 3),
-    }
+    } | ({} if episode.session.speed == 1.0 else {"speed": episode.session.speed})
 
 
 UNREAD = "nothing: "

@@ -28,9 +28,7 @@ from toolhand.agent_node.dialogue.clauses import parse_problem, parses
 from toolhand.agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
 from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS
 from toolhand.agent_node.dialogue.hearing import heard
-from toolhand.agent_node.dialogue.learning import without_point
-from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
-from toolhand.agent_node.dialogue.memory_file import MemoryFile
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import OTHER, resolved
 from toolhand.agent_node.dialogue.nearly import NearReading, nearly
 from toolhand.agent_node.dialogue.pointing import answer_at, bound
@@ -38,16 +36,19 @@ from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.telling import without_points
 from toolhand.agent_node.dialogue.undoing import sequence_of
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import RobotMemory, without_point
+from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.agent_node.session import ANSWER_WITHIN_S, OpenQuestion
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
-__all__ = ["CarryOut", "Check", "Dialogue", "DialogueTurn"]
+__all__ = ["CarryOut", "Check", "Dialogue", "SessionTurn"]
 
 
 @dataclass(frozen=True)
-class DialogueTurn:
+class SessionTurn:
     """What came of an utterance.
 
     Attributes:
@@ -108,7 +109,7 @@ class Dialogue:
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
-    def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> DialogueTurn:
+    def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> SessionTurn:
         """Carry out what the operator says, to its end. Never raises for what was said or what a tool did.
 
         Args:
@@ -127,7 +128,7 @@ class Dialogue:
                 self._hear_pointing(words, pointed, turn)
             operator = self.operator
             answer = without_points(" ".join(part for part in turn.answers if part).strip())
-            return DialogueTurn(
+            return SessionTurn(
                 answer,
                 not turn.failed,
                 turn.code,
@@ -138,6 +139,11 @@ class Dialogue:
             )
         finally:
             self._speaking.release()
+
+    @property
+    def question(self) -> OpenQuestion | None:
+        """The question that waits for the operator's answer; None where none does."""
+        return self.operator.question
 
     def leave_question(self) -> None:
         """Close the question that waits: nobody answers it."""

@@ -103,6 +103,9 @@ def scripted(protocol: Protocol, options: PolicyOptions) -> Policy:
     return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
 
 
+scripted.session = "toolhand.agent_node.dialogue.rules:RULES"  # type: ignore[attr-defined]
+
+
 def replay(model: str) -> Policy:
     """The entry `replay`: what was said in a run's folder."""
     from toolhand.agent_node.policies.replay import Replay

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.runs.index import RESULT_FILE, read_result
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.http_request import plain_line
@@ -31,11 +32,23 @@ class Replay:
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no record in the folder, or a damaged one.
+
+    Attributes:
+        earlier: Utterances of the same conversation before the one that was recorded.
+        sees_images: The recorded policy was shown images with the words.
     """
 
     def __init__(self, run_dir: Path) -> None:
         self.name = f"replay:{run_dir}"
         self._record = read_record(run_dir / "trajectory.jsonl")
+        result = read_result(run_dir / RESULT_FILE) if (run_dir / RESULT_FILE).is_file() else {}
+        self.earlier = tuple(str(words) for words in result.get("earlier") or ())
+        self._speed = float(result.get("speed") or 1.0)
+        self.sees_images = any(role == "user" and "<image " in text for role, text in self._record)
+
+    def speed_of(self, words: str) -> float:
+        """See `toolhand.agent_node.policy.speed_of`: that of the run."""
+        return self._speed
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The recorded turn.

@@ -61,7 +61,6 @@ def test_a_model_is_shown_the_camera_where_no_tool_looks_and_told_that_nothing_m
     assert picture is not None
     assert picture.size == (640, 480)
     assert words.startswith("<image 0>")
-    assert "camera" in words
     assert words.endswith(SENTENCE)
     assert "No tool here moves the robot" in request["messages"][0]["content"]
     assert UNITS[suite] in request["messages"][0]["content"]
@@ -90,7 +89,7 @@ def test_the_operators_picture_is_image_0(server: FaultServer, tmp_path: Path, f
     words, picture = shown(server.requests[0])
     assert picture is not None
     assert picture.size == (80, 60)
-    assert "the operator shows" in words
+    assert words.startswith("<image 0>")
 
 
 def test_a_picture_is_turned_as_its_camera_was_held(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import ImageOps
 
+from toolhand.agent_node.opening import LOOKS
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.toolbox.image_files import LOSSLESS_OR_JPEG, ImageFileError, opened
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from toolhand.tool_nodes.ports import Camera
     from toolhand.tool_nodes.toolbox.toolbox import Tools
 
-LOOKS = frozenset({"robot.capture_image", "robot.look"})
-"""Tools that take a picture."""
 _FORMATS = (*LOSSLESS_OR_JPEG, "WEBP")
 
 
@@ -31,17 +30,15 @@ def picture_file(path: Path) -> SessionImage:
         raise invalid(f"The picture {path} cannot be shown: {error}.", "It is a PNG, JPEG or WebP file.") from None
 
 
-def first_picture(shown: SessionImage | None, camera: Camera, tools: Tools) -> tuple[Sequence[SessionImage], str]:
-    """What is shown with a sentence, and the sentence about it; nothing where a tool can look.
+def first_picture(shown: SessionImage | None, camera: Camera, tools: Tools) -> Sequence[SessionImage]:
+    """The images that are shown with a sentence; none where a tool can look.
 
     Args:
         shown: The operator's picture.
         camera: Looks where no tool does.
         tools: The tools that are offered.
     """
-    if shown is not None:
-        return (shown,), "Image 0 is the picture that the operator shows."
-    if LOOKS & tools.specs.keys():
-        return (), ""
-    seen = camera.capture()
-    return (SessionImage(seen.rgb, seen),), "Image 0 is what the robot's camera sees now."
+    if shown is None and not tools.specs.keys() & set(LOOKS):
+        seen = camera.capture()
+        return (SessionImage(seen.rgb, seen),)
+    return () if shown is None else (shown,)

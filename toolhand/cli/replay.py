@@ -24,6 +24,7 @@ from toolhand.tool_nodes.results import ErrorCode, invalid
 from toolhand.tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
+    from toolhand.agent_node.episode import Episode
     from toolhand.agent_node.runs.mcap.reading import RecordedStep
 
 MAX_SPEED = 1000.0
@@ -143,8 +144,11 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
     from toolhand.agent_node.agent import Agent
     from toolhand.agent_node.console.approve import TerminalApprover
+    from toolhand.agent_node.memory import RobotMemory
     from toolhand.agent_node.policies.replay import Replay
     from toolhand.agent_node.protocol import load_protocol
+    from toolhand.agent_node.session import POLICY_SESSION, PolicySession, SessionSetup, session_of
+    from toolhand.agent_node.session import Command as SessionCommand
     from toolhand.cli import options as stations
     from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
     from toolhand.tool_nodes.motion.limits import MotionLimits
@@ -179,8 +183,21 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
         interrupt.bind(station.arm.stop)
         settings = ConversationSettings(about["budget"], protocol)
         policy, ask = Replay(record.folder), _answers_of(record)
-        agent = Agent(policy, station.toolbox, settings, interrupt.is_hit, narrator.hear, ask)
-        outcome = judged_sentence(station, lambda: agent.run(record.task))
+        kind, robot = session_of(str(record.result.get("policy", "scripted"))), RobotMemory()
+        toolbox = kind.tools(station.toolbox, robot)
+
+        def carry_out(command: SessionCommand) -> Episode:
+            how = command.settings(settings)
+            return command.run(Agent(policy, toolbox, how, interrupt.is_hit, narrator.hear, ask))
+
+        if kind is POLICY_SESSION:
+            session = PolicySession(SessionSetup(carry_out, robot))
+            for words in policy.earlier:
+                session.say(words)
+                station.manipulator.return_to_park()
+            outcome = judged_sentence(station, lambda: session.say(record.task).episodes[0])
+        else:
+            outcome = judged_sentence(station, lambda: carry_out(SessionCommand(record.task)))
     now = {**record.result, **summarize(outcome, station)}
     narrator.summary(now)
     different = _differences(record.result, now)

@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 
 from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted import wording
 from toolhand.agent_node.policies.scripted.answers import with_place, with_two
 from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
+from toolhand.agent_node.policies.scripted.offered import choices_in
 from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from toolhand.agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
@@ -41,6 +43,7 @@ from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.referring import on_side, select_points
+from toolhand.tool_nodes.language.speeds import spoken_share
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
@@ -81,6 +84,14 @@ class ScriptedPolicy:
         except Done as end:
             return self._answer(end.thought, end.answer)
         return Reply(self._protocol.render_turn(wording.untagged(thought), calls))
+
+    def speed_of(self, words: str) -> float:
+        """See `toolhand.agent_node.policy.speed_of`."""
+        return spoken_share(words)
+
+    def candidates_of(self, question: str) -> tuple[PointedPoint, ...]:
+        """See `toolhand.agent_node.policy.candidates_of`."""
+        return tuple(PointedPoint(choice.point, label=choice.words) for choice in choices_in(question))
 
     def _answer(self, thought: str, answer: str) -> Reply:
         return Reply(self._protocol.render_turn(wording.untagged(thought), (), wording.untagged(answer)))
