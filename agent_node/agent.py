@@ -34,6 +34,7 @@ class Agent:
         toolbox: The tools.
         settings, stopped, listener: See `Conversation`.
         ask: Puts a question to the operator; with `nobody` a question ends the command.
+        images: Images that are shown with every command that comes with none.
     """
 
     def __init__(
@@ -44,8 +45,9 @@ class Agent:
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
         ask: Ask = nobody,
+        images: Sequence[SessionImage] = (),
     ) -> None:
-        self._policy, self._ask = policy, ask
+        self._policy, self._ask, self._images = policy, ask, images
         self._begin = functools.partial(
             Conversation,
             toolbox=toolbox,
@@ -80,7 +82,7 @@ class Agent:
         """
         conversation = self._begin(
             task,
-            shown=Shown(images, look and sees_images(self._policy), pointed),
+            shown=Shown(images or self._images, look and sees_images(self._policy), pointed),
             memory=memory,
             speed=speed_of(self._policy, task) if speed is None else speed,
             follows=follows,

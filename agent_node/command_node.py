@@ -114,20 +114,22 @@ class CommandParameters:
     """Parameters of the agent's node.
 
     Attributes:
-        suites: Suites of the tools: one, several, or all.
+        suites: Suites of the tools: one, several, or all; own: those of a model's protocol.
         role: An observer has no tool that moves the robot: observer or operator.
         policy: Who decides, in the form of the option --policy.
         protocol: How the policy writes; own: as it was taught.
+        advice: A model is told how to use its tools, how to ask and how to give up.
         runs_dir: Folder that reports are written to.
         keep_runs: Newest runs that are kept there; 0 keeps all.
         turns: Turns before a command fails; 1 or more.
         answer_deadline_s: How long a question waits [s].
     """
 
-    suites: NonEmpty = "spacetools"
+    suites: NonEmpty = OWN
     role: Annotated[str, one_of(ROLES)] = "operator"
     policy: NonEmpty = "scripted"
     protocol: NonEmpty = OWN
+    advice: bool = True
     runs_dir: NonEmpty = "runs"
     keep_runs: Count = 0
     turns: Annotated[int, Interval(ge=1)] = TURN_BUDGET
@@ -157,7 +159,7 @@ class CommandNode(Node):
         super().__init__("agent", **options)
         robot = parameters.robot(self)
         own = parameters.read(self, CommandParameters)
-        suites, role, turns = parse_suites(own.suites), own.role, own.turns
+        role, turns = own.role, own.turns
         # An observer moves nothing that could be stopped, and may look while nothing moves.
         stops = StopListener(self) if role == "operator" else None
         self._latch = StopLatch() if stops is None else stops.latch
@@ -165,7 +167,8 @@ class CommandNode(Node):
         self._policy = own.policy
         if make_policy is None:
             registry.require_form(self._policy)
-        protocol = registry.protocol_of(self._policy, own.protocol)
+        protocol = registry.protocol_of(self._policy, own.protocol, own.advice)
+        suites = parse_suites(registry.suites_of(self._policy, protocol, own.suites))
         deadlines = parameters.deadlines(self)
         about = {
             "protocol": protocol.name,

@@ -119,7 +119,9 @@ class Conversation:
         protocol = settings.protocol
         session = Session() if follows is None else follows.session
         session.speed = speed
-        system = [Message("system", protocol.system_prompt(printed_schemas(toolbox)))]
+        # A server is sent every tool beside the prompt; a paper's prompt lists those of its suite.
+        schemas = toolbox.schemas() if protocol.tools == "none" else printed_schemas(toolbox)
+        system = [Message("system", protocol.system_prompt(schemas))]
         messages = system if follows is None else list(follows.messages)
         self.episode = Episode(task, messages, [], session, protocol)
         self.done = False

@@ -14,7 +14,7 @@ from toolhand.tool_nodes.drawing import draw_numbers, draw_points
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Tools
 
-_LOOKS = ("robot.look", LOOK)
+LOOKS = ("robot.look", LOOK)
 """Tools that take the scene's picture; the first that there is."""
 
 
@@ -64,7 +64,7 @@ def opening(
 
 def scene_picture(toolbox: Tools, session: Session) -> int | None:
     """Index of a new picture of the scene, taken by the robot's own tool; None where there is none to be had."""
-    look = next((name for name in _LOOKS if name in toolbox.specs), None)
+    look = next((name for name in LOOKS if name in toolbox.specs), None)
     if look is None:
         return None
     calls, session.calls = session.calls, None

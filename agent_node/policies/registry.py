@@ -26,21 +26,39 @@ FORMS = (
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
 
-OWN_PROTOCOLS = {"smollm2": "compact"}
+OWN_PROTOCOLS = {"smollm2": "compact", "openai": "native", "anthropic": "native"}
 """What a policy was taught to write, by its name; every other writes `spacetools`."""
+_NO_MODELS = frozenset({"scripted", "smollm2", "replay"})
+"""Policies that call the tools they know, whatever a prompt says."""
 
 
-def protocol_of(spec: str, named: str = OWN) -> Protocol:
+def is_model(spec: str) -> bool:
+    """Whether a policy reads its prompt and its tools; the others call the tools that they know."""
+    return spec.partition(":")[0] not in _NO_MODELS
+
+
+def protocol_of(spec: str, named: str = OWN, advised: bool = False) -> Protocol:
     """The protocol in which a policy writes.
 
     Args:
         spec: The policy, as `make_policy` takes it.
         named: Name of a protocol, or OWN.
+        advised: A model is told, after a paper's prompt too, how to use its tools, how to ask and how to give up.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a protocol that there is not.
     """
-    return load_protocol(OWN_PROTOCOLS.get(spec.partition(":")[0], "spacetools") if named == OWN else named)
+    own = OWN_PROTOCOLS.get(spec.partition(":")[0], "spacetools")
+    protocol = load_protocol(own if named == OWN else named)
+    return replace(protocol, advised=True) if advised and is_model(spec) else protocol
+
+
+def suites_of(spec: str, protocol: Protocol, named: str = OWN) -> str:
+    """The suites of a policy, separated by commas: those that are named, or with OWN those of a model's protocol."""
+    if named != OWN or not is_model(spec):
+        return "spacetools" if named == OWN else named
+    own = [suite for suite in protocol.suites.split(",") if suite in registry.names("tool suite")]
+    return ",".join(own) or "spacetools"
 
 
 def make_policy(

@@ -224,7 +224,7 @@ class ImageArgument:
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not lookup.images:
-            raise InvalidValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
+            raise InvalidValue("refers to an image, but none was taken or shown yet", Level.INDEX)
         if not 0 <= value < len(lookup.images):
             raise InvalidValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
         return image_at(lookup, value)

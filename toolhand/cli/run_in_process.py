@@ -7,10 +7,11 @@ import functools
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from toolhand.agent_node.advice import MOVES_NOTHING, about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.approve import TerminalApprover
 from toolhand.agent_node.console.ask import operator_at_terminal
@@ -22,7 +23,7 @@ from toolhand.agent_node.episode import summarize as summarize_episode
 from toolhand.agent_node.events import Listener, ignore, nobody
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.options import PolicyOptions
-from toolhand.agent_node.policies.registry import make_policy, protocol_of
+from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
@@ -30,6 +31,7 @@ from toolhand.agent_node.runs.write import write_run
 from toolhand.agent_node.session import Command as SessionCommand
 from toolhand.agent_node.session import session_of
 from toolhand.cli import options as stations
+from toolhand.cli.first_picture import first_picture, picture_file
 from toolhand.cli.run_command import RunCommand
 from toolhand.sim.animation import animate
 from toolhand.tool_nodes.motion.guard import LOG, Mode, MotionGuard
@@ -70,6 +72,7 @@ class ProcessSession:
     ) -> None:
         self.interrupt, self._summarizes = interrupt, summarizes
         self._command, self._narrator, self._listener = command, narrator, listener
+        self._picture = None if command.picture is None else picture_file(command.picture)
         self._guard = MotionGuard(
             Mode(command.approval),
             TerminalApprover(interrupted=self._is_hit),
@@ -79,7 +82,7 @@ class ProcessSession:
             command.scene,
             command.perception,
             command.seed,
-            suite=command.suite,
+            suite=command.suites,
             guard=self._guard,
             role=command.role,
             ports=command.ports,
@@ -88,7 +91,10 @@ class ProcessSession:
         )
         self.kind = session_of(command.policy)
         self._toolbox = self.kind.tools(self.station.toolbox, robot or RobotMemory())
-        self.protocol = protocol_of(command.policy, command.protocol)
+        told = about_the_robot(load_robot(command.robot), self.station.toolbox)
+        self.protocol = replace(command.written, robot=told)
+        if told.startswith(MOVES_NOTHING):
+            narrator.line(f"The suite {command.suites} moves nothing; --suite native does.")
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
         self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(), options)
         self.earlier: tuple[str, ...] = tuple(getattr(self._policy, "earlier", ()))
@@ -120,7 +126,8 @@ class ProcessSession:
         settings = asked.settings(ConversationSettings(command.turns, self.protocol))
         toolbox = self._toolbox if own else station.new_toolbox(asked.suites)
         ask = self._ask if asked.asks else nobody
-        agent = Agent(asked.policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, ask)
+        images = first_picture(self._picture, station.camera, toolbox)
+        agent = Agent(asked.policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, ask, images)
         missing, results = Unwritten(), list[dict[str, Any]]()
 
         def write(folder: Path, episode: Episode, known: Mapping[str, Any]) -> None:

@@ -393,5 +393,5 @@ class EvicTools:
 def _image(session: Lookup, index: int) -> SessionImage:
     """The target; an index left out is 0 (E.1), which no kind has checked."""
     if not session.images:
-        raise invalid("There is no image yet.", "Call robot.capture_image first.")
+        raise invalid("No image was taken or shown yet.")
     return session.images[index]
