@@ -22,6 +22,7 @@ from std_msgs.msg import Header
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep
 
+from toolhand.agent_node.advice import about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
@@ -282,7 +283,9 @@ class SpokenGoal:
             made.destroy_node()
 
     def _agent(self, command: Command, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder) -> Agent:
-        settings = command.settings(ConversationSettings(self._setup.turns, self._setup.protocol))
+        about = about_the_robot(self._setup.robot, toolbox)
+        protocol = dataclasses.replace(self._setup.protocol, robot=about)
+        settings = command.settings(ConversationSettings(self._setup.turns, protocol))
         ask: Ask = nobody
         if self.asks and command.asks and takes_answers(progress):
             ask = lambda question: self._answer()  # noqa: E731
