@@ -257,9 +257,9 @@ def _holding(motions: Sequence[CallRecord]) -> str:
     """What the gripper holds after some motions; one that failed before anything moved says nothing."""
     for record in reversed(motions):
         error = record.result.error
-        if error is None and record.name == "robot.execute_grasp":
+        if error is None and record.name in ("robot.execute_grasp", "robot.pick"):
             return "the gripper holds an object"
-        if (error is None and record.name.startswith("robot.place_")) or (error is not None and error.code in _EMPTY):
+        if (error is None and record.name.startswith("robot.place")) or (error is not None and error.code in _EMPTY):
             return "the gripper is empty"
         if error is not None and error.code is ErrorCode.WRONG_OBJECT:
             return "the gripper holds an object that was not meant"

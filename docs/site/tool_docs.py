@@ -58,7 +58,8 @@ Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and 
 
 Four papers, four suites; each has the names, arguments and coordinates that its paper prints. `toolhand tools --suite
 peria` lists one, `--suite all` every one of them, and `--suite evic,last` some. `--suite spacetools,wrist` adds a
-closer look by the camera at the wrist, and `--suite spacetools,skills` what else the hand can do; both are no paper's.
+closer look by the camera at the wrist, and `--suite spacetools,skills` what else the hand can do; both are no paper's,
+nor is `--suite native`: for models with tools of their own server, what is usual in one call, beside any other suite.
 
 | suite | coordinates | pictures are named by |
 |---|---|---|

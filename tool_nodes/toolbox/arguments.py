@@ -56,6 +56,21 @@ class InvalidValue(ValueError):
         self.level = level
 
 
+class MissingVariable(InvalidValue):
+    """A `$variable` that does not exist.
+
+    Args:
+        name: Its name, without the dollar sign.
+        text: See `InvalidValue`.
+        known: The variables that there are, in words.
+    """
+
+    def __init__(self, name: str, text: str, known: str) -> None:
+        super().__init__(f"{text}; known variables: {known}")
+        self.name = name
+        self.told = text
+
+
 def describe(value: Any) -> str:
     """A short description of a value for a model: kind and shape, never the content of arrays."""
     if isinstance(value, SessionImage):
@@ -100,7 +115,7 @@ def resolve(value: Any, lookup: Lookup) -> Any:
         known = ", ".join(newest) or "none yet"
         if len(named) > len(newest):
             known += f" and {len(named) - len(newest)} older ones"
-        raise InvalidValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
+        raise MissingVariable(value[1:], f"refers to {shortened(value)}, which does not exist", known)
     return lookup.variables[value[1:]]
 
 
@@ -116,6 +131,17 @@ def image_at(lookup: Lookup, index: int) -> SessionImage:
             Level.INDEX,
         )
     return image
+
+
+def _in_pixels(lookup: Lookup, side: str) -> str:
+    """What to do with pixels where a share of an image is wanted; "" where no image is known."""
+    images = [image for image in lookup.images if not isinstance(image, PackedImage)]
+    newest = next((image for image in reversed(images) if image.frame is not None), images[-1] if images else None)
+    if newest is None:
+        return ""
+    width, height = newest.size
+    number = {"width": str(width), "height": str(height)}.get(side, f"{width} and {height}")
+    return f": divide pixels by the picture's {side}, {number}"
 
 
 def reference_schema(what: str) -> dict[str, Any]:
@@ -158,13 +184,21 @@ class NumberArgument:
     Attributes:
         low, high: Bounds.
         exclusive_low: The lower bound itself is refused.
+        share_of: "width" or "height", of which side of an image it is a share; "" for other numbers.
         reference: A `$variable` that holds a number is accepted too.
+        derived: It is the focal length of the image that the variables beside it belong to, unless it is given.
     """
 
     low: float = -math.inf
     high: float = math.inf
     exclusive_low: bool = False
     reference: bool = False
+    derived: bool = False
+    share_of: str = ""
+
+    def of_image(self, image: SessionImage) -> float | None:
+        """What it is where a call leaves it out; None where that is not known."""
+        return None if image.view is None else float(image.view.K[0, 0])
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the number, or of a reference to one where that is accepted."""
@@ -184,8 +218,25 @@ class NumberArgument:
                 bound = f"greater than {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
             else:
                 bound = f"between {self.low:g} and {self.high:g}"
-            raise InvalidValue(f"must be {bound}, got {number:g}")
+            pixels = _in_pixels(lookup, self.share_of) if self.share_of and number > self.high else ""
+            raise InvalidValue(f"must be {bound}, got {number:g}{pixels}")
         return number
+
+
+@dataclass(frozen=True)
+class CountArgument:
+    """A whole number from 1 on."""
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "integer", "minimum": 1}
+
+    def parse(self, value: Any, lookup: Lookup) -> int:
+        """The number."""
+        value = whole_number(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidValue(f"must be a whole number from 1 on, got {show(value)}")
+        return value
 
 
 @dataclass(frozen=True)
@@ -211,6 +262,13 @@ class TextArgument:
 @dataclass(frozen=True)
 class ImageArgument:
     """An image, by its index in the conversation or by a variable that holds one."""
+
+    derived = True
+    """It is the image that the variables beside it belong to, unless it is given."""
+
+    def of_image(self, image: SessionImage) -> SessionImage:
+        """What it is where a call leaves it out."""
+        return image
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the index or of a reference to an image."""
@@ -314,17 +372,21 @@ class ArrayArgument:
             lowest, highest = float(np.min(array)), float(np.max(array))
             if lowest < self.low or highest > self.high:
                 worst = lowest if lowest < self.low else highest
-                raise InvalidValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
+                pixels = _in_pixels(lookup, "width and height") if self.high == 1.0 < worst else ""
+                raise InvalidValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}{pixels}")
         return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
 
 
 CallingSession = Annotated[Lookup, SessionArgument()]
 Text = Annotated[str, TextArgument()]
+UnitX = Annotated[float, NumberArgument(0.0, 1.0, share_of="width")]
+UnitY = Annotated[float, NumberArgument(0.0, 1.0, share_of="height")]
 Unit = Annotated[float, NumberArgument(0.0, 1.0)]
-FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True)]
+FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True, derived=True)]
 ImageIndex = Annotated[SessionImage, ImageArgument()]
 Data = Annotated[NDArray[Any], ArrayArgument("numeric array (H, W) or (H, W, C)", mixed=True)]
-Mask = Annotated[BoolArray, ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)]
+_MASK = ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)
+Mask = Annotated[BoolArray, _MASK]
 PointCloud = Annotated[NDArray[np.float32], ArrayArgument("point cloud (N, 3)", (None, 3))]
 Points2D = Annotated[
     FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
@@ -333,6 +395,10 @@ _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0,
 """Normalized point of an image: 0 and 1 are its edges [-]."""
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
+_BOX = ArrayArgument("box [left, top, right, bottom]", (4,), literal=True, finite=True, low=0.0, high=1.0, newest=True)
+NewestPoint2DOrNone = Annotated[FloatArray | None, replace(_POINT, newest=True)]
+NewestBoxOrNone = Annotated[FloatArray | None, _BOX]
+NewestMaskOrNone = Annotated[BoolArray | None, replace(_MASK, newest=True)]
 FARTHEST_M = 100.0
 """Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""
