@@ -29,7 +29,7 @@ from toolhand.agent_node.asking import is_words_alone, question_in, question_of
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.context_window import without_arrays
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
+from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt
 from toolhand.agent_node.events import (
     CallRefused,
     CommandEnded,
@@ -58,7 +58,7 @@ from toolhand.agent_node.recovery import (
     too_many_calls,
 )
 from toolhand.tool_nodes.language.stopping import is_stop
-from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
 
 _SHOWN_CHARACTERS = 2000
@@ -423,24 +423,8 @@ class Conversation:
         return exchange.noted(note)
 
     def _finish(self, answer: str) -> None:
-        """Success is what the tools reported: the last motion worked and the answer admits no failure."""
-        episode = self.episode
-        records = episode.records
-        motions = [record for record in records if record.motion]
-        errors = [record.result.error.code for record in records if record.result.error is not None]
-        coded = coded_answer(answer)
-        if coded:
-            code, said = coded
-            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
-            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
-            episode.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
-            episode.answer = said
-        else:
-            episode.answer = answer
-            episode.success = motions[-1].result.ok if motions else self._answers
-            if not episode.success:
-                episode.error_code = errors[-1] if errors and (motions or not self._recovery.heard) else None
-        self._listener(CommandEnded(answer, episode.error_code))
+        self.episode.finish(answer, self._answers, self._recovery.heard)
+        self._listener(CommandEnded(answer, self.episode.error_code))
         self.done = True
 
     def _fail(self, error: ToolError) -> None:

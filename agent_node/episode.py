@@ -10,7 +10,7 @@ from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.events import OperatorAnswer
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, NOT_THERE, ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SAMPLED_CHARACTERS = 1 << 20
@@ -185,6 +185,34 @@ class Episode:
     def answers(self) -> tuple[OperatorAnswer, ...]:
         """What the operator answered to questions, in order."""
         return tuple(turn.answered for turn in self.turns if turn.answered is not None)
+
+    def finish(self, answer: str, answers: bool = False, heard: bool = False) -> None:
+        """Note what the policy answers at the end, and what the tools reported.
+
+        Success is that of the last motion, with an answer that admits no failure.
+
+        Args:
+            answer: The answer, with its code.
+            answers: An answer is all that was asked for.
+            heard: An operator hears it, see `Recovery.heard`: words are an answer where nothing moved, unless the last
+                call was a mistake.
+        """
+        motions = [record for record in self.records if record.motion]
+        errors = [record.result.error.code for record in self.records if record.result.error is not None]
+        coded = coded_answer(answer)
+        if coded:
+            code, self.answer = coded
+            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
+            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
+            self.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
+            return
+        self.answer = answer
+        self.success = motions[-1].result.ok if motions else answers
+        if not self.success and heard and not motions:
+            last = [exchange.error_code for turn in self.turns for exchange in turn.exchanges][-1:]
+            self.error_code = last[0] if last and last[0] not in NOT_THERE else None
+        elif not self.success:
+            self.error_code = errors[-1] if errors else None
 
     @property
     def outcome(self) -> Outcome:

@@ -40,6 +40,7 @@ def test_every_utterance_is_given_as_it_was_said_in_one_conversation_with_an_unc
         ([PICK, answer("I hold it.")], "done", True, None),
         ([LOOK, answer("There is a lemon.")], "answered", True, None),
         ([answer("I have done it."), answer("I have done it.")], "answered", True, None),
+        ([call("robot.grab"), answer("I could not do it.")], "failed", False, ErrorCode.UNKNOWN_TOOL),
         ([answer("Which one do you mean?")], "asked", False, ErrorCode.AMBIGUOUS),
         ([answer("AMBIGUOUS: Which one?")], "asked", False, ErrorCode.AMBIGUOUS),
         ([ASK], "asked", False, ErrorCode.AMBIGUOUS),
