@@ -55,10 +55,8 @@ def protocol_of(spec: str, named: str = OWN, advised: bool = False) -> Protocol:
 
 def suites_of(spec: str, protocol: Protocol, named: str = OWN) -> str:
     """The suites of a policy, separated by commas: those that are named, or with OWN those of a model's protocol."""
-    if named != OWN or not is_model(spec):
-        return "spacetools" if named == OWN else named
-    own = [suite for suite in protocol.suites.split(",") if suite in registry.names("tool suite")]
-    return ",".join(own) or "spacetools"
+    own = protocol.suites if is_model(spec) else "spacetools"
+    return own if named == OWN else named
 
 
 def make_policy(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolhand.agent_node.advice import about_the_robot
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.registry import protocol_of
+from toolhand.agent_node.session_tools import with_session_tools
 from toolhand.cli.options import named_station
 from toolhand.tool_nodes.toolbox.toolbox import printed_schemas
 from toolhand.tool_nodes.types import Frame
@@ -19,6 +21,7 @@ PIXELS_A_TOKEN = 750
 """Of a picture, as Anthropic counts; OpenAI counts 765 tokens for one of 640x480."""
 
 CASES = (
+    ("native", "native"),
     ("native", "spacetools"),
     ("native", "peria"),
     ("native", "last"),
@@ -63,8 +66,9 @@ def prompt(protocol: str, suites: str) -> Prompt:
     station = named_station("7", suite=suites)
     about = about_the_robot(station.robot, station.toolbox)
     written = replace(protocol_of("openai:m", protocol, advised=True), robot=about)
-    schemas = printed_schemas(station.toolbox)
-    offered = json.dumps([schema["function"] for schema in station.toolbox.schemas()])
+    toolbox = with_session_tools(station.toolbox, RobotMemory())
+    schemas = toolbox.schemas() if protocol == "native" else printed_schemas(toolbox)
+    offered = json.dumps([schema["function"] for schema in toolbox.schemas()])
     return Prompt(written.system_prompt(schemas), offered, protocol)
 
 

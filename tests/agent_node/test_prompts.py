@@ -12,7 +12,13 @@ from toolhand.agent_node.protocol import load_protocol, protocol_names
 MOVING = ("grasp", "gripper", "execute", "place")
 NATIVE_TOOLS = ["look", "pick", "place", "park", "release", "look_closer"]
 SESSION_TOOLS = ("operator.ask", "robot.recall", "robot.undo")
-UNITS = {"spacetools": "0 to 1", "peria": "0 to 1000", "last": "in pixels", "evic": "pixels of the picture"}
+UNITS = {
+    "native": "0 to 1",
+    "spacetools": "0 to 1",
+    "peria": "0 to 1000",
+    "last": "in pixels",
+    "evic": "pixels of the picture",
+}
 
 
 def test_the_prompts_are_those_of_the_snapshot() -> None:
@@ -24,10 +30,11 @@ def test_a_prompt_says_how_to_ask_how_to_give_up_and_the_units_and_names_no_tool
     protocol: str, suites: str
 ) -> None:
     found = prompts.prompt(protocol, suites)
-    assert "AMBIGUOUS: question?" in found.advice
+    moves = bool({"spacetools", "native"} & set(suites.split(",")))
+    asks = "operator.ask" if protocol == "native" and moves else "AMBIGUOUS: question?"
+    assert asks in found.advice
     assert "`CODE: why`" in found.advice
     assert all(UNITS[suite] in found.advice for suite in suites.split(","))
-    moves = "spacetools" in suites
     assert ("No tool here moves the robot" in found.advice) is not moves
     if not moves:
         assert not any(word in found.advice.lower() for word in MOVING)
@@ -66,5 +73,4 @@ def test_a_policy_has_the_suites_of_its_protocol_unless_somebody_names_them(name
     protocol = load_protocol(name)
     assert suites_of(spec, protocol, "peria,evic") == "peria,evic"
     own = suites_of(spec, protocol)
-    if name != "native" or spec in ("scripted", "smollm2", "replay:x"):
-        assert own == "spacetools"
+    assert own == ("native" if name == "native" and spec in ("openai:m", "transformers:m") else "spacetools")

@@ -138,7 +138,7 @@ def test_a_call_that_was_cut_for_its_length_is_malformed(server, policy, convers
     delta = {"type": "input_json_delta", "partial_json": '{"obj'}
     server.will(server.stream(list(events((block, delta), stop_reason="max_tokens"))))
     turn = NATIVE.parse(policy(NATIVE, stream=True).respond(conversation).text)
-    assert "not closed" in turn.problem
+    assert "in the middle of" in turn.problem
     assert not turn.calls
 
 
