@@ -9,7 +9,7 @@ from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
-from toolhand.agent_node.opening import Shown
+from toolhand.agent_node.opening import ShownToPolicy
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import (
     Message,
@@ -82,7 +82,7 @@ class Agent:
         """
         conversation = self._begin(
             task,
-            shown=Shown(images or self._images, look and sees_images(self._policy), pointed),
+            shown=ShownToPolicy(images or self._images, look and sees_images(self._policy), pointed),
             memory=memory,
             speed=speed_of(self._policy, task) if speed is None else speed,
             follows=follows,

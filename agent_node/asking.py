@@ -8,11 +8,11 @@ from toolhand.agent_node.episode import Exchange, coded_answer
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.tool_nodes.results import ErrorCode
 
-Asked = tuple[str, tuple[PointedPoint, ...]]
+PutQuestion = tuple[str, tuple[PointedPoint, ...]]
 """A question, and what it lets choose from; an empty one is none."""
 
 
-def question_of(exchange: Exchange) -> Asked | None:
+def question_of(exchange: Exchange) -> PutQuestion | None:
     """The question that a call puts, by the fact `asked` of its result; None for any other call."""
     asked = None if exchange.record is None else exchange.record.result.facts.get("asked")
     if asked is None:
@@ -21,7 +21,7 @@ def question_of(exchange: Exchange) -> Asked | None:
     return asked["question"], tuple(PointedPoint((x, y), label=str(k)) for k, (x, y) in points)
 
 
-def question_in(answer: str, in_prose: bool, candidates: Callable[[str], tuple[PointedPoint, ...]]) -> Asked:
+def question_in(answer: str, in_prose: bool, candidates: Callable[[str], tuple[PointedPoint, ...]]) -> PutQuestion:
     """The question that an answer is.
 
     Args:

@@ -37,7 +37,8 @@ from toolhand.agent_node.ros.spoken_goal import (
     RunningCommand,
     SpokenGoal,
 )
-from toolhand.agent_node.session import OperatorSession, SessionKind, SessionSetup, say_and_ask, session_of
+from toolhand.agent_node.session import OperatorSession, SessionKind, SessionSetup, say_and_ask
+from toolhand.agent_node.session_kinds import session_of
 from toolhand.agent_node.sessions import OperatorSessions
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable

@@ -42,7 +42,7 @@ from toolhand.agent_node.events import (
     ToolCalled,
     ignore,
 )
-from toolhand.agent_node.opening import NOTHING, Shown, opening
+from toolhand.agent_node.opening import NOTHING, ShownToPolicy, opening
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message, Reply, reply_problem
 from toolhand.agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
@@ -102,7 +102,7 @@ class Conversation:
         settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
-        shown: Shown = NOTHING,
+        shown: ShownToPolicy = NOTHING,
         asks: bool = False,
         memory: str = "",
         answers: bool = False,
@@ -267,7 +267,7 @@ class Conversation:
             self._fail(ToolError(ErrorCode.INTERNAL, f"The agent failed: {type(error).__name__}: {error}."))
         self.episode.wall_s = time.monotonic() - self._began
 
-    def _begin(self, shown: Shown, memory: str) -> None:
+    def _begin(self, shown: ShownToPolicy, memory: str) -> None:
         episode = self.episode
         with self._toolbox.job() as self._job:
             look = shown.look and not self._job.halted

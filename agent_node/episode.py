@@ -18,7 +18,7 @@ SAMPLED_CHARACTERS = 1 << 20
 model writes in a turn. Token ids and log-probabilities are always kept whole."""
 
 
-Outcome = Literal["done", "answered", "asked", "failed"]
+EpisodeOutcome = Literal["done", "answered", "asked", "failed"]
 """What came of a command: the tools reported that it was done; it was answered in words, and nothing moved; it ended
 with a question to the operator; anything else. Only what was done is a success of the tools."""
 
@@ -215,8 +215,8 @@ class Episode:
             self.error_code = errors[-1] if errors else None
 
     @property
-    def outcome(self) -> Outcome:
-        """What came of it, as far as the agent knows: see `Outcome`."""
+    def outcome(self) -> EpisodeOutcome:
+        """What came of it, as far as the agent knows: see `EpisodeOutcome`."""
         if self.success:
             return "done"
         if self.error_code is ErrorCode.AMBIGUOUS:

@@ -204,7 +204,7 @@ def mark_undone(robot: RobotMemory) -> None:
         robot.deeds[index - 1] = replace(before, undone=True)
 
 
-def learn(
+def learn_of(
     robot: RobotMemory,
     said: str,
     records: Sequence[CallRecord],

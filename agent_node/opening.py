@@ -19,7 +19,7 @@ LOOKS = ("robot.look", LOOK)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownToPolicy:
     """What an operator shows with a sentence.
 
     Attributes:
@@ -33,11 +33,11 @@ class Shown:
     pointed: Sequence[PointedPoint] = ()
 
 
-NOTHING = Shown()
+NOTHING = ShownToPolicy()
 
 
 def opening(
-    task: str, shown: Shown, memory: str, protocol: Protocol, toolbox: Tools, session: Session
+    task: str, shown: ShownToPolicy, memory: str, protocol: Protocol, toolbox: Tools, session: Session
 ) -> list[Message]:
     """The messages with the operator's words, and with what is shown; its images go into the session.
 

@@ -1,6 +1,6 @@
 """An operator's session with a robot: who hears their words, and what comes of each.
 
-Which session a policy has is the policy's own matter, see `session_of`. Rules that
+Which session a policy has is the policy's own matter, see `toolhand.agent_node.session_kinds`. Rules that
 read words have a session of their own; every other policy has a `PolicySession`, which gives it the words as they were
 said, in one conversation that lasts as long as the session.
 """
@@ -8,7 +8,6 @@ said, in one conversation that lasts as long as the session.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,50 +22,13 @@ from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S, Choice, OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol as Written
 from toolhand.agent_node.session_tools import with_session_tools
-from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.results import ErrorCode, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
-
-ANSWER_WITHIN_S = 60.0
-"""A question is closed so long after it was asked [s]: by then the table may be another one."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of the things that a question lets choose from.
-
-    Attributes:
-        words: Words for it, e.g. "the left one"; or a whole command, where the question is which one is meant.
-        point: Its normalized point; None where the candidates are commands.
-    """
-
-    words: str
-    point: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class OpenQuestion:
-    """A question that the operator has not answered yet.
-
-    Attributes:
-        text: The question.
-        command: The command that it is about, as a policy was given it.
-        asked_s: Wall-clock time when it was asked, seconds since the epoch.
-        phrase: Words of the command that the candidates fit, e.g. "can"; empty where the question is another one.
-        candidates: Things that may be chosen, in the order of their numbers; the first has the number 1.
-        left: Steps of a plan that come after the command.
-    """
-
-    text: str
-    command: str
-    asked_s: float
-    phrase: str = ""
-    candidates: tuple[Choice, ...] = ()
-    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +55,7 @@ class SessionTurn:
 
 
 @dataclass(frozen=True)
-class Command:
+class SessionCommand:
     """One command that a session has carried out.
 
     Attributes:
@@ -139,7 +101,7 @@ class Command:
         return replace(settings, recovery=replace(settings.recovery, heard=True)) if self.heard else settings
 
 
-CarryOut = Callable[[Command], Episode]
+RunSessionCommand = Callable[[SessionCommand], Episode]
 """Carries out one command of a session, where its tools are. Raises ToolError where it cannot begin."""
 
 
@@ -187,7 +149,7 @@ class SessionSetup:
         protocol: How its policy writes.
     """
 
-    run: CarryOut
+    run: RunSessionCommand
     robot: RobotMemory
     tell: Callable[[str], None] = lambda line: None
     stopped: Callable[[], bool] = lambda: False
@@ -251,7 +213,7 @@ class PolicySession:
         robot = self._robot
         memory = " ".join(part for part in (self._news, robot.text(self._heard)) if part)
         look = self._seen_at != robot.motions or bool(pointed)
-        command = Command(words, None, memory, (), self._last, True, True, look, pointed)
+        command = SessionCommand(words, None, memory, (), self._last, True, True, look, pointed)
         episode = self._run(command)
         if episode.messages:  # else it could not begin
             self._last, self._heard, self._news = episode, list(robot.deeds), ""
@@ -306,23 +268,6 @@ def _has_seen(episode: Episode, looked: bool) -> bool:
         if record.motion:
             return False
     return looked and any(message.image is not None for message in episode.messages if message.role == "user")
-
-
-def session_of(spec: str) -> SessionKind:
-    """The session of a policy: the attribute `session` of its entry, or of every policy that has none.
-
-    Args:
-        spec: The policy, as `toolhand.agent_node.policies.registry.make_policy` takes it.
-
-    Raises:
-        ToolError: As `toolhand.tool_nodes.registry.load`.
-    """
-    named = getattr(registry.load("policy", spec), "session", "")
-    if not named:
-        return POLICY_SESSION
-    module, _, name = named.partition(":")
-    kind: SessionKind = getattr(importlib.import_module(module), name)
-    return kind
 
 
 POLICY_SESSION = SessionKind(PolicySession, PolicySession, with_session_tools)

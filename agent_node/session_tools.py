@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot, at_point, learn, mark_undone, to_take_back
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot, at_point, learn_of, mark_undone, to_take_back
 from toolhand.agent_node.opening import scene_picture
 from toolhand.tool_nodes.results import ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Points2D, Text
@@ -89,7 +89,7 @@ class UndoTools:
         scene_picture(self._toolbox, session)  # points are those of the newest
         for name, spot in [*steps, (PLACE, before)]:
             record = self._toolbox.call(name, {"point": list(spot.point)}, session)
-            learn(robot, "undo", [record], time.time(), undone=record.result.ok, named=deed.thing)
+            learn_of(robot, "undo", [record], time.time(), undone=record.result.ok, named=deed.thing)
             if record.result.error is not None:
                 return record.result
         mark_undone(robot)
@@ -116,7 +116,7 @@ class SessionToolbox(Toolbox):
         """See Toolbox."""
         record = super().call(name, arguments, session)
         if "undone" not in record.result.facts:
-            learn(self._robot, record.name, [record], self._clock(), pointed=self._pointed)
+            learn_of(self._robot, record.name, [record], self._clock(), pointed=self._pointed)
         if record.result.ok and record.result.facts.get("points") and self._robot.seen:
             self._pointed = self._robot.seen[-1].thing
         return record

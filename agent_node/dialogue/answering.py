@@ -12,11 +12,11 @@ from toolhand.agent_node.dialogue.clauses import parses, with_place, with_refere
 from toolhand.agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import at_point
+from toolhand.agent_node.open_question import Choice, OpenQuestion
 from toolhand.agent_node.policies.scripted.answers import another_command, choose
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.offered import choices_in
 from toolhand.agent_node.policies.scripted.verbs import strip_politeness
-from toolhand.agent_node.session import Choice, OpenQuestion
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.traced import Traced
 from toolhand.tool_nodes.language.words import tokenize, words_only

@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import (
     Act,
@@ -35,39 +35,14 @@ from toolhand.agent_node.dialogue.pointing import answer_at, bound
 from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.telling import without_points
 from toolhand.agent_node.dialogue.undoing import sequence_of
-from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import RobotMemory, without_point
 from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.protocol import Protocol, load_protocol
-from toolhand.agent_node.session import ANSWER_WITHIN_S, OpenQuestion
+from toolhand.agent_node.session import SessionTurn
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
-
-__all__ = ["CarryOut", "Check", "Dialogue", "SessionTurn"]
-
-
-@dataclass(frozen=True)
-class SessionTurn:
-    """What came of an utterance.
-
-    Attributes:
-        answer: The answer to the operator.
-        success: Everything that was asked for is done, or answered.
-        error_code: Code of the first thing that went wrong; None where nothing did.
-        episodes: Episodes of it, in order.
-        question: The question that now waits for the operator's answer; None where none does.
-        done: Steps of the plan that are done.
-        left: Steps of the plan that are not done; empty where all are, and where there was no plan.
-    """
-
-    answer: str
-    success: bool
-    error_code: ErrorCode | None = None
-    episodes: tuple[Episode, ...] = ()
-    question: OpenQuestion | None = None
-    done: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
 
 
 class Dialogue:

@@ -36,11 +36,11 @@ from toolhand.agent_node.dialogue.telling import names_seen
 from toolhand.agent_node.dialogue.wordings import is_place, joints, table
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, RobotMemory, Spot, at_point, without_point
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
-from toolhand.agent_node.session import OpenQuestion
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.speeds import at_that_speed, spoken_speed
 from toolhand.tool_nodes.language.viewpoint import in_the_picture

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from toolhand.agent_node import memory
 from toolhand.agent_node.dialogue.clauses import parses
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, without_point
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, learn_of, without_point
 from toolhand.agent_node.policies.scripted.commands import parse_command
 
 
 def learn(robot: RobotMemory, said: str, episode: Episode, now_s: float, undone: bool = False) -> DoneDeed | None:
-    """Note what an episode has moved and seen, see `toolhand.agent_node.memory.learn`."""
-    return memory.learn(robot, said, episode.records, now_s, undone, named_thing(said))
+    """Note what an episode has moved and seen, see `learn_of`."""
+    return learn_of(robot, said, episode.records, now_s, undone, named_thing(said))
 
 
 def note_failure(robot: RobotMemory, said: str, code: str, now_s: float) -> None:

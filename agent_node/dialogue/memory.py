@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolhand.agent_node.session import OpenQuestion
+from toolhand.agent_node.open_question import OpenQuestion
 
 
 @dataclass

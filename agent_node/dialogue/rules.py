@@ -12,10 +12,11 @@ from toolhand.agent_node.dialogue.refusing import RefusingPolicy
 from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.unable import nothing_to_stop
 from toolhand.agent_node.policy import Policy
-from toolhand.agent_node.session import Command, OpenQuestion, SessionKind, SessionSetup, SessionTurn
+from toolhand.agent_node.session import SessionCommand, SessionKind, SessionSetup, SessionTurn
 from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.language.stopping import is_stop
 
@@ -30,7 +31,7 @@ def dialogue(setup: SessionSetup, asks: bool = True) -> Dialogue:
 
     def run(sentence: str, policy: Policy | None, memory: str) -> Episode:
         # A skill has tools of its own, which the policy of the session is not offered.
-        return setup.run(Command(sentence, policy, memory, () if policy is None else SUITES, asks=asks))
+        return setup.run(SessionCommand(sentence, policy, memory, () if policy is None else SUITES, asks=asks))
 
     operator = OperatorMemory()
     kept = setup.kept
@@ -77,7 +78,7 @@ class SingleSentence:
         elif len(acts) != 1 or not isinstance(acts[0], Deed | FollowUp | Refused):
             return self._talk.say(words, pointed)
         policy = None if refused is None else RefusingPolicy(refused, self._setup.protocol)
-        episode = self._setup.run(Command(words, policy))
+        episode = self._setup.run(SessionCommand(words, policy))
         return SessionTurn(episode.answer, episode.success, episode.error_code, (episode,))
 
 

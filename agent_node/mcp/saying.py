@@ -26,18 +26,12 @@ from toolhand.agent_node.events import (
     nobody,
 )
 from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.policies import registry
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policy import Policy
-from toolhand.agent_node.session import (
-    Command,
-    OpenQuestion,
-    OperatorSession,
-    SessionKind,
-    SessionTurn,
-    say_and_ask,
-    session_of,
-)
+from toolhand.agent_node.session import OperatorSession, SessionCommand, SessionKind, SessionTurn, say_and_ask
+from toolhand.agent_node.session_kinds import session_of
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
@@ -140,7 +134,7 @@ async def _once(asked: Awaitable[str | None]) -> str | None:
 
 
 @dataclass(frozen=True)
-class SpokenTo:
+class Hearer:
     """Who hears what clients say.
 
     Attributes:
@@ -167,7 +161,7 @@ def hearing(
     fixed: Callable[[tuple[str, ...]], Toolbox],
     options: PolicyOptions,
     model: RobotModel,
-) -> SpokenTo:
+) -> Hearer:
     """Who hears what clients say, by the names that users type.
 
     Args:
@@ -184,7 +178,7 @@ def hearing(
     tools = kind.tools(own, robot)
     written = replace(written, robot=about_the_robot(model, tools))
     hears = registry.make_policy(policy, written, tools.schemas(), options)
-    return SpokenTo(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))
+    return Hearer(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))
 
 
 @dataclass
@@ -220,7 +214,7 @@ class Saying:
         """Why the question is closed that waited for an answer; empty where none is."""
         return self.ask.closed if isinstance(self.ask, ElicitedAnswers) else ""
 
-    def carry_out(self, command: Command, to: SpokenTo, stopped: Callable[[], bool]) -> Episode:
+    def carry_out(self, command: SessionCommand, to: Hearer, stopped: Callable[[], bool]) -> Episode:
         """One command of it, polled for whether it was stopped."""
         if command.sentence != self.words or self.episodes:
             self.hear(CommandBegan(command.sentence))

@@ -22,8 +22,8 @@ from PIL import Image
 from toolhand.agent_node.context_window import Memory
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import OperatorTold
-from toolhand.agent_node.mcp.saying import Saying, SpokenTo
-from toolhand.agent_node.session import Command, OperatorSession, SessionSetup
+from toolhand.agent_node.mcp.saying import Hearer, Saying
+from toolhand.agent_node.session import OperatorSession, SessionCommand, SessionSetup
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -163,7 +163,7 @@ class SharedRobot:
         spoken_to: Who hears what clients say, see `toolhand.agent_node.mcp.saying`; None where they may not speak.
     """
 
-    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: SpokenTo | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: Hearer | None = None) -> None:
         self.toolbox = toolbox
         self.spoken_to = spoken_to
         self._brake = brake or NoBrake()
@@ -334,7 +334,7 @@ class SharedRobot:
         open_question = conversation.spoken.question is not None
         return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else saying.closed))
 
-    def carry_out(self, command: Command) -> Episode:
+    def carry_out(self, command: SessionCommand) -> Episode:
         """See `toolhand.agent_node.session.CarryOut`: in the robot's thread, for the words that are being said."""
         assert self.spoken_to is not None
         return self._said.carry_out(command, self.spoken_to, lambda: self.interrupted)

@@ -101,7 +101,7 @@ def scripted(protocol: Protocol, options: PolicyOptions) -> Policy:
     return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
 
 
-scripted.session = "toolhand.agent_node.dialogue.rules:RULES"  # type: ignore[attr-defined]
+scripted.session = "rules"  # type: ignore[attr-defined]
 
 
 def replay(model: str) -> Policy:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from toolhand.agent_node.policy import Message, Reply
-from toolhand.agent_node.runs.index import RESULT_FILE, read_result
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.http_request import plain_line
@@ -41,7 +40,7 @@ class Replay:
     def __init__(self, run_dir: Path) -> None:
         self.name = f"replay:{run_dir}"
         self._record = read_record(run_dir / "trajectory.jsonl")
-        result = read_result(run_dir / RESULT_FILE) if (run_dir / RESULT_FILE).is_file() else {}
+        result = _result(run_dir / "result.json")
         self.earlier = tuple(str(words) for words in result.get("earlier") or ())
         self._speed = float(result.get("speed") or 1.0)
         self.sees_images = any(role == "user" and "<image " in text for role, text in self._record)
@@ -76,6 +75,15 @@ class Replay:
         turn = sum(other.role == "assistant" for other in before)
         who = _ROLES[message.role]
         return f"at turn {turn} ({who})" if turn else f"before the first turn ({who})"
+
+
+def _result(path: Path) -> Mapping[str, Any]:
+    """What is said of a run besides; empty where that is missing or damaged."""
+    try:
+        document = plain_json.load(read_file(path, MAX_BYTES))
+    except (OSError, PlainJsonError):
+        return {}
+    return document if isinstance(document, Mapping) else {}
 
 
 def read_record(path: Path) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from toolhand_interfaces.msg import CommandStep
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.events import Event, OperatorAnswer, OperatorQuestion, ToolAnswered
+from toolhand.agent_node.open_question import Choice
 from toolhand.agent_node.policy import (
     Message,
     Policy,
@@ -25,7 +26,6 @@ from toolhand.agent_node.policy import (
 )
 from toolhand.agent_node.ros.pointing import candidate_messages
 from toolhand.agent_node.runs.folder import image_path
-from toolhand.agent_node.session import Choice
 
 Publish = Callable[[Any, NDArray[np.uint8] | None], None]
 """Gets each CommandStep and the image (H, W, 3) that it names, if it names one."""

@@ -28,6 +28,7 @@ from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, OperatorAnswer, nobody
 from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policy import Policy, takes_answers
 from toolhand.agent_node.protocol import Protocol
@@ -48,7 +49,7 @@ from toolhand.agent_node.runs.folder import (
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
 from toolhand.agent_node.runs.write import write_run
-from toolhand.agent_node.session import Command, OpenQuestion, SessionKind, SessionTurn
+from toolhand.agent_node.session import SessionCommand, SessionKind, SessionTurn
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.ros.calling import Deadlines
@@ -178,7 +179,7 @@ class SpokenGoal:
         self._sentence = SentenceFolder(setup.runs_dir, self._request.text, setup.keep_runs)
         self._about: dict[str, Any] = {}
 
-    def carry_out(self, command: Command) -> Episode:
+    def carry_out(self, command: SessionCommand) -> Episode:
         """One command, reported; see `toolhand.agent_node.session.CarryOut`.
 
         Raises:
@@ -289,7 +290,7 @@ class SpokenGoal:
             made.destroy_node()
 
     def _agent(
-        self, command: Command, protocol: Protocol, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder
+        self, command: SessionCommand, protocol: Protocol, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder
     ) -> Agent:
         settings = command.settings(ConversationSettings(self._setup.turns, protocol))
         ask: Ask = nobody

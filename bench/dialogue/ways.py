@@ -15,7 +15,7 @@ from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.protocol import OWN
 from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
 from toolhand.agent_node.runs.sentence import FIRST_TASK
-from toolhand.agent_node.session import Command
+from toolhand.agent_node.session import SessionCommand
 from toolhand.bench.dialogue.conversation import TalkedTo
 from toolhand.sim.station import Station
 from toolhand.tool_nodes import plain_json
@@ -82,7 +82,7 @@ class SpokenTo(SharedRobot):
         super().__init__(station.toolbox, station.arm, heard)
         self.commands: list[str] = []
 
-    def carry_out(self, command: Command) -> Episode:
+    def carry_out(self, command: SessionCommand) -> Episode:
         """See `SharedRobot`."""
         self.commands.append(command.sentence)
         return super().carry_out(command)

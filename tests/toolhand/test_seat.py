@@ -13,7 +13,8 @@ import pytest
 
 from tests.agent_node.session.hearing import UTTERANCES, Hearing
 from tests.toolhand.test_cli import Cli
-from toolhand.agent_node.session import POLICY_SESSION, session_of
+from toolhand.agent_node.session import POLICY_SESSION
+from toolhand.agent_node.session_kinds import session_of
 from toolhand.cli import run_in_process
 from toolhand.cli import talk as talking
 from toolhand.cli.run_command import TalkCommand

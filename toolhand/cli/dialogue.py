@@ -14,7 +14,7 @@ from toolhand.agent_node.console.terminal import AsJson, emit, plain, tell
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.memory import RobotMemory, Spot, at_point
 from toolhand.agent_node.memory_file import FOLDER, load
-from toolhand.agent_node.session import ANSWER_WITHIN_S
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.cli.run_command import RUNS_DIR
 from toolhand.tool_nodes.results import ToolError, invalid
 

@@ -149,8 +149,8 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     from toolhand.agent_node.memory import RobotMemory
     from toolhand.agent_node.policies.registry import protocol_of
     from toolhand.agent_node.policies.replay import Replay
-    from toolhand.agent_node.session import POLICY_SESSION, PolicySession, SessionSetup, session_of
-    from toolhand.agent_node.session import Command as SessionCommand
+    from toolhand.agent_node.session import POLICY_SESSION, PolicySession, SessionCommand, SessionSetup
+    from toolhand.agent_node.session_kinds import session_of
     from toolhand.cli import options as stations
     from toolhand.cli.first_picture import first_picture, picture_file
     from toolhand.tool_nodes.motion.guard import Mode, MotionGuard

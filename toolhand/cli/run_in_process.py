@@ -28,8 +28,8 @@ from toolhand.agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
 from toolhand.agent_node.runs.write import write_run
-from toolhand.agent_node.session import Command as SessionCommand
-from toolhand.agent_node.session import session_of
+from toolhand.agent_node.session import SessionCommand
+from toolhand.agent_node.session_kinds import session_of
 from toolhand.cli import options as stations
 from toolhand.cli.first_picture import first_picture, picture_file
 from toolhand.cli.run_command import RunCommand

@@ -17,9 +17,9 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import ignore
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.memory_file import FOLDER
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.agent_node.runs.folder import Unwritten, time_now
-from toolhand.agent_node.session import ANSWER_WITHIN_S, SessionSetup, SessionTurn
-from toolhand.agent_node.session import Command as SessionCommand
+from toolhand.agent_node.session import SessionCommand, SessionSetup, SessionTurn
 from toolhand.cli.prompt import listen
 from toolhand.cli.repeating import command_line, recorded
 from toolhand.cli.run_command import RunCommand, TalkCommand

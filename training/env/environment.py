@@ -20,7 +20,7 @@ from typing import NamedTuple
 from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.opening import Shown
+from toolhand.agent_node.opening import ShownToPolicy
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.sim.station import StationConfig
 from toolhand.sim.tasks.judge import JudgedStation
@@ -107,7 +107,7 @@ class Environment:
 
         def begin(tools: Tools) -> Conversation:
             settings = replace(self._settings, protocol=asked_in(self._settings.protocol, task))
-            shown = Shown(shown_images(task, lease.camera, lease.toolbox))
+            shown = ShownToPolicy(shown_images(task, lease.camera, lease.toolbox))
             return Conversation(task.text, tools, settings, shown=shown, speed=spoken_share(task.text))
 
         return self._session_at(lease, task, seed, rollout, begin)

@@ -102,7 +102,7 @@ def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> Care
     return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
 
 
-careful.session = "toolhand.agent_node.dialogue.rules:RULES"  # type: ignore[attr-defined]
+careful.session = "rules"  # type: ignore[attr-defined]
 
 
 class CarefulPolicy:

@@ -41,7 +41,7 @@ def teacher(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: P
     return TeacherPolicy(protocol, suites, options.turns or protocol.turn_budget)
 
 
-teacher.session = "toolhand.agent_node.dialogue.rules:RULES"  # type: ignore[attr-defined]
+teacher.session = "rules"  # type: ignore[attr-defined]
 
 
 class TeacherPolicy:

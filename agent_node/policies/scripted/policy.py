@@ -11,13 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from toolhand.agent_node.calls import ToolCall
-from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted import wording
 from toolhand.agent_node.policies.scripted.answers import with_place, with_two
 from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
-from toolhand.agent_node.policies.scripted.offered import choices_in
+from toolhand.agent_node.policies.scripted.offered import candidates_in
 from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from toolhand.agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
@@ -62,6 +61,7 @@ class ScriptedPolicy:
     """
 
     name = "scripted"
+    speed_of, candidates_of = staticmethod(spoken_share), staticmethod(candidates_in)
 
     def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
         self._max_retries = max_retries
@@ -85,14 +85,6 @@ class ScriptedPolicy:
             return self._answer(end.thought, end.answer)
         return Reply(self._protocol.render_turn(wording.untagged(thought), calls))
 
-    def speed_of(self, words: str) -> float:
-        """See `toolhand.agent_node.policy.speed_of`."""
-        return spoken_share(words)
-
-    def candidates_of(self, question: str) -> tuple[PointedPoint, ...]:
-        """See `toolhand.agent_node.policy.candidates_of`."""
-        return tuple(PointedPoint(choice.point, label=choice.words) for choice in choices_in(question))
-
     def _answer(self, thought: str, answer: str) -> Reply:
         return Reply(self._protocol.render_turn(wording.untagged(thought), (), wording.untagged(answer)))
 
@@ -114,12 +106,11 @@ class _Episode:
         self._target: PicturePoint | None = None
         self._alike: tuple[PicturePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
-        self._wrong = False
         self._references: list[list[PicturePoint]] = []
         self._spot: PicturePoint | None = None
         self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
-        self._failed_grasps = 0
+        self._failed_grasps, self._wrong = 0, False
         self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = False
         self._called = ""
         self.holding = command.target is None

@@ -11,7 +11,7 @@ from tests.agent_node.dialogue.operators import TextRobot, dialogue
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
 from toolhand.agent_node.memory_file import MemoryFile, load
-from toolhand.agent_node.session import Choice, OpenQuestion
+from toolhand.agent_node.open_question import Choice, OpenQuestion
 from toolhand.tool_nodes.results import ToolError
 
 KINDS = {"robot": RobotMemory, "operator": OperatorMemory}

@@ -63,7 +63,7 @@ def spoken_to(
     """Makes a robot whose clients may speak to it, and whose words a policy carries out."""
 
     def make(policy: Any) -> SharedRobot:
-        to = saying.SpokenTo(RULES, policy(), fake_toolbox, RobotMemory(), lambda suites: fake_toolbox)
+        to = saying.Hearer(RULES, policy(), fake_toolbox, RobotMemory(), lambda suites: fake_toolbox)
         shared = closing(SharedRobot(fake_toolbox, arm, spoken_to=to))
         arm.on_stage = shared.enter
         return shared

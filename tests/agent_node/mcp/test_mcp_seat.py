@@ -10,7 +10,7 @@ from mcp import Client
 from mcp_types import ElicitResult
 
 from tests.agent_node.session.hearing import UTTERANCES, Hearing, Table, answer, call
-from toolhand.agent_node.mcp.saying import SpokenTo
+from toolhand.agent_node.mcp.saying import Hearer
 from toolhand.agent_node.mcp.server import make_server
 from toolhand.agent_node.mcp.sessions import NoBrake, SharedRobot
 from toolhand.agent_node.memory import RobotMemory
@@ -24,7 +24,7 @@ ASK = call("operator.ask", question="Which can?")
 def served(policy: Hearing, closing: Callable[[SharedRobot], SharedRobot]) -> SharedRobot:
     toolbox, robot = Toolbox([Table()]), RobotMemory()
     tools = POLICY_SESSION.tools(toolbox, robot)
-    to = SpokenTo(POLICY_SESSION, policy, tools, robot, lambda suites: toolbox)
+    to = Hearer(POLICY_SESSION, policy, tools, robot, lambda suites: toolbox)
     return closing(SharedRobot(toolbox, NoBrake(), to))
 
 

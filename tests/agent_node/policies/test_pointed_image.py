@@ -13,7 +13,7 @@ from PIL import Image
 
 from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import ConversationSettings
-from toolhand.agent_node.opening import Shown
+from toolhand.agent_node.opening import ShownToPolicy
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
 from toolhand.agent_node.policies.openai_chat import OpenAIChat
@@ -65,7 +65,9 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_an_image(
     camera, protocol = Camera(), load_protocol(name)
     toolbox = Toolbox([camera])
     settings = ConversationSettings(4, protocol)
-    conversation = Conversation(SENTENCE, toolbox, settings, shown=Shown((), True, POINTED), memory="A can fell.")
+    conversation = Conversation(
+        SENTENCE, toolbox, settings, shown=ShownToPolicy((), True, POINTED), memory="A can fell."
+    )
     assert conversation.episode.session.images[0].frame is not None, "calls may name the picture"
     if api == "openai":
         policy: Any = OpenAIChat("m", f"{server.url}/v1", protocol, toolbox.schemas(), quick)
@@ -91,7 +93,7 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_an_image(
 
 
 def test_what_is_pointed_at_is_said_where_no_picture_can_be_had() -> None:
-    conversation = Conversation(SENTENCE, Toolbox([]), shown=Shown((), True, POINTED))
+    conversation = Conversation(SENTENCE, Toolbox([]), shown=ShownToPolicy((), True, POINTED))
     assert [message.image for message in conversation.messages] == [None, None]
     assert "1 at (0.250, 0.500)" in conversation.messages[-1].text
     assert conversation.messages[-1].words == SENTENCE

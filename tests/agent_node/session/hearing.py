@@ -13,7 +13,7 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, nobody
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policy import Message, Reply
-from toolhand.agent_node.session import Command, PolicySession, SessionSetup
+from toolhand.agent_node.session import PolicySession, SessionCommand, SessionSetup
 from toolhand.agent_node.session_tools import with_session_tools
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Point2D
@@ -167,7 +167,7 @@ def session_with(
     toolbox = with_session_tools(Toolbox([table or Table()]), memory)
     episodes: list[Episode] = []
 
-    def run(command: Command) -> Episode:
+    def run(command: SessionCommand) -> Episode:
         agent = Agent(policy, toolbox, command.settings(ConversationSettings(turns)), ask=ask)
         episodes.append(command.run(agent))
         return episodes[-1]

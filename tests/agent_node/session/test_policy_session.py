@@ -11,10 +11,10 @@ import pytest
 from tests.agent_node.session.hearing import UTTERANCES, Hearing, Table, answer, call, session_with
 from toolhand.agent_node.events import OperatorAnswer, OperatorQuestion
 from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.replay import Replay
 from toolhand.agent_node.runs.write import write_run
-from toolhand.agent_node.session import ANSWER_WITHIN_S
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 

@@ -122,7 +122,7 @@ def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[...,
     def start(make_toolbox: Any, policies: Mapping[str, Any] | None = None, **parameters: Any) -> Any:
         from toolhand.agent_node import command_node
         from toolhand.agent_node.dialogue.rules import RULES
-        from toolhand.agent_node.session import session_of
+        from toolhand.agent_node.session_kinds import session_of
 
         def make(spec: str, *rest: Any) -> Any:
             assert policies is not None

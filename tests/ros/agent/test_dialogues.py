@@ -47,7 +47,7 @@ class Carrier:
             return Reply(f"<answer>AMBIGUOUS: {WHICH}</answer>")
         return Reply('<tool_call>{"name": "test.move", "arguments": {}}</tool_call>')
 
-    candidates_of = ScriptedPolicy.candidates_of
+    candidates_of = staticmethod(ScriptedPolicy.candidates_of)
 
 
 class Quick:
