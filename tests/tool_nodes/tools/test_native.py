@@ -297,7 +297,7 @@ def test_a_grasp_that_failed_is_not_given_again_for_a_new_picture(looked: Cell) 
 
     grasps = looked.session.grasps
     first = given()
-    for _ in range(3):
+    for _ in range(2):
         grasps.note_failed(first)
         assert grasps.has_failed(first)
         following = given()
