@@ -426,9 +426,11 @@ _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0,
 """Normalized point of an image: 0 and 1 are its edges [-]."""
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
-_BOX = ArrayArgument("box [left, top, right, bottom]", (4,), literal=True, finite=True, low=0.0, high=1.0, newest=True)
 NewestPoint2DOrNone = Annotated[FloatArray | None, OrNoneArgument(replace(_POINT, newest=True))]
-NewestBoxOrNone = Annotated[FloatArray | None, OrNoneArgument(_BOX)]
+NewestBoxOrNone = Annotated[
+    FloatArray | None,
+    OrNoneArgument(replace(_POINT, what="box [left, top, right, bottom]", shape=(4,), newest=True)),
+]
 NewestMaskOrNone = Annotated[BoolArray | None, OrNoneArgument(replace(_MASK, newest=True))]
 CountOrNone = Annotated[int | None, OrNoneArgument(CountArgument())]
 FARTHEST_M = 100.0

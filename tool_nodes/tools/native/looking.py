@@ -19,6 +19,7 @@ from toolhand.tool_nodes.perception.prompts import segment_by
 from toolhand.tool_nodes.ports import Segmenter
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.hidden import LEAST
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.marks import Marks
 from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
@@ -91,7 +92,7 @@ class LookTool:
         rgb = draw_marks(frame.rgb, [each.mask for each in objects], [each.points[0] for each in objects])
         return ToolResult(
             value={"image": frame.rgb, "points": [each.points[0] for each in objects]},
-            text=self._told(found),
+            text=_covered(frame) + self._told(found),
             image=rgb if objects else frame.rgb,
             source=plain,
             variables={
@@ -127,6 +128,12 @@ class LookTool:
             "Marks, each with its point and its length x width x height in cm (the gripper holds up to "
             f"{widest:.1f} cm):\n{lines}\n{hand}{moving}$captured_image is the picture without marks."
         )
+
+
+def _covered(frame: Frame) -> str:
+    """How much of an image the arm hides, in a sentence and a blank; "" where that is too little to say."""
+    share = float(frame.robot.mean())
+    return "" if share < LEAST else f"The arm covers {100 * share:.0f} % of the picture: robot.park brings it away. "
 
 
 def standing(frame: Frame, found: Sequence[Instance]) -> list[Marked]:

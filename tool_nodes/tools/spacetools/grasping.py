@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, Gr
 MAX_CHECKED = 24
 """Grasps tried for reachability before giving up [-]; a round figure."""
 
-MAX_SKIPPED = 4
+MAX_SKIPPED = 8
 """Grasps that are passed over because they are like ones that failed [-]: each takes the time of a call; a round
 figure."""
 _TOLD_BY = 5000
@@ -147,7 +147,7 @@ class GraspAlternatives:
                 return number, answers[-1]
             if number > first and np.array_equal(T, answers[0].variables["grasp_pose"]):  # there are no more
                 break
-        return first, answers[0]
+        return first, replace(answers[0], text=f"{answers[0].text} It is like one that has failed before.")
 
     def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """The best grasp (number 0), the next best one (1), and so on; after the last one it starts again.

@@ -85,7 +85,7 @@ def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | No
     if not own.any() or not others.any():
         return error
     rows, columns = np.nonzero(others)
-    away, _ = cKDTree(cloud[own][:, :2]).query(cloud[others][:, :2])
+    away = np.asarray(cKDTree(cloud[own][:, :2]).query(cloud[others][:, :2])[0])
     nearest = int(np.argmin(away))
     if away[nearest] > _NEAR_M:
         return error
