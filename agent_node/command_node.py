@@ -31,7 +31,7 @@ from toolhand.agent_node.ros.pointing import candidate_messages, points_of
 from toolhand.agent_node.ros.record import GraphRecord
 from toolhand.agent_node.ros.spoken_goal import (
     CommandSetup,
-    MakeFixedToolbox,
+    MakeOtherToolbox,
     MakePolicy,
     MakeToolbox,
     RunningCommand,
@@ -183,7 +183,8 @@ class CommandNode(Node):
             robot,
             make_toolbox or functools.partial(make_tools, suites=suites),
             # What is asked for by rules alone begins where the arm is.
-            functools.partial(make_tools, park=False) if make_toolbox is None else _without_suites(make_toolbox),
+            _of_suites(make_tools) if make_toolbox is None else lambda where, suites, park: make_toolbox(*where),
+            self._policy,
             make_policy or registry.make_policy,
             session_kind,
             protocol,
@@ -322,8 +323,8 @@ class CommandNode(Node):
             goal.abort()
 
 
-def _without_suites(make_toolbox: MakeToolbox) -> MakeFixedToolbox:
-    return lambda node, deadlines, stopped, suites: make_toolbox(node, deadlines, stopped)
+def _of_suites(make_tools: Callable[..., Toolbox]) -> MakeOtherToolbox:
+    return lambda where, suites, park: make_tools(*where, suites=suites, park=park)
 
 
 def main(args: list[str] | None = None) -> None:

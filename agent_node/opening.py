@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message
-from toolhand.agent_node.protocol import Protocol
+from toolhand.agent_node.protocol import Protocol, as_data
 from toolhand.agent_node.recovery import LOOK
 from toolhand.tool_nodes.drawing import draw_numbers, draw_points
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -49,28 +49,34 @@ def opening(
         toolbox: Tools of which one takes a picture.
         session: The conversation's images.
     """
-    seen = scene_picture(toolbox, session) if shown.look else None
+    seen, told = scene_picture(toolbox, session) if shown.look else (None, "")
     if seen is not None:
         session.images[seen] = marked(session.images[seen], shown.pointed)
     first = len(session.images)
     session.images += shown.images
     indices = [*([] if seen is None else [seen]), *range(first, len(session.images))]
     messages = [Message("user", f"<image {k}>", "", k, session.images[k].rgb) for k in indices[:-1]]
-    parts = [*(f"<image {k}>" for k in indices[-1:]), pointed_words(shown.pointed), protocol.user_prompt(task, memory)]
+    parts = [
+        *(f"<image {k}>" for k in indices[-1:]),
+        as_data(told),
+        pointed_words(shown.pointed),
+        protocol.user_prompt(task, memory),
+    ]
     last = indices[-1] if indices else None
     image = None if last is None else session.images[last].rgb
     return [*messages, Message("user", "\n".join(part for part in parts if part), task, last, image)]
 
 
-def scene_picture(toolbox: Tools, session: Session) -> int | None:
-    """Index of a new picture of the scene, taken by the robot's own tool; None where there is none to be had."""
+def scene_picture(toolbox: Tools, session: Session) -> tuple[int | None, str]:
+    """Index of a new picture of the scene, taken by the robot's own tool, and its words; None where there is none."""
     look = next((name for name in LOOKS if name in toolbox.specs), None)
     if look is None:
-        return None
+        return None, ""
     calls, session.calls = session.calls, None
     record = toolbox.call(look, {}, session)
     session.calls = calls
-    return record.image_index if record.result.ok else None
+    seen = record.result.ok and record.image_index is not None
+    return (record.image_index, record.result.text) if seen else (None, "")
 
 
 def pointed_words(pointed: Sequence[PointedPoint]) -> str:

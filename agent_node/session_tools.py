@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot, at_point, learn, mark_undone, to_take_back
+from toolhand.agent_node.opening import scene_picture
 from toolhand.tool_nodes.results import ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Points2D, Text
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, InSession, Session, Toolbox, ToolSpec, tool
@@ -84,7 +85,8 @@ class UndoTools:
         """Take the last deed back: what was picked up or placed goes where it stood before."""
         robot = self._robot
         deed, before, now = to_take_back(robot)
-        steps = [] if now is None else [(PICK, now)]
+        steps = [] if now is None or robot.held is not None else [(PICK, now)]
+        scene_picture(self._toolbox, session)  # points are those of the newest
         for name, spot in [*steps, (PLACE, before)]:
             record = self._toolbox.call(name, {"point": list(spot.point)}, session)
             learn(robot, "undo", [record], time.time(), undone=record.result.ok, named=deed.thing)

@@ -8,9 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolhand.agent_node.advice import about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
@@ -37,8 +38,10 @@ from toolhand.agent_node.session import (
     say_and_ask,
     session_of,
 )
+from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.suites import parse_suites
 
 NAME = "say"
 DESCRIPTION = (
@@ -163,14 +166,23 @@ def hearing(
     toolbox: Toolbox,
     fixed: Callable[[tuple[str, ...]], Toolbox],
     options: PolicyOptions,
+    model: RobotModel,
 ) -> SpokenTo:
     """Who hears what clients say, by the names that users type.
+
+    Args:
+        policy, protocol, options: See `toolhand.agent_node.policies.registry`.
+        toolbox: The robot's tools, as clients have them; a model has the suites of its protocol.
+        fixed: Makes the tools of some suites.
+        model: The robot.
 
     Raises:
         ToolError: As `session_of` and `toolhand.agent_node.policies.registry.make_policy`.
     """
     kind, robot, written = session_of(policy), RobotMemory(), registry.protocol_of(policy, protocol)
-    tools = kind.tools(toolbox, robot)
+    own = fixed(parse_suites(registry.suites_of(policy, written))) if registry.is_model(policy) else toolbox
+    tools = kind.tools(own, robot)
+    written = replace(written, robot=about_the_robot(model, tools))
     hears = registry.make_policy(policy, written, tools.schemas(), options)
     return SpokenTo(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))
 

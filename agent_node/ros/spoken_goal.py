@@ -8,7 +8,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ OPERATOR_GONE_S = 1.0
 """A command whose operator has not been seen for so long is stopped [s]."""
 
 MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
-MakeFixedToolbox = Callable[[Node, Deadlines, Callable[[], bool], tuple[str, ...]], Toolbox]
+Where = tuple[Node, Deadlines, Callable[[], bool]]
+MakeOtherToolbox = Callable[[Where, tuple[str, ...], bool], Toolbox]
 MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Policy]
 
 
@@ -72,8 +73,9 @@ class CommandSetup:
         robot: The robot.
         make_toolbox: Makes the tools of the session's own policy, from a node, deadlines and a function that says
             whether the command is stopped.
-        make_fixed_toolbox: Makes the tools of commands that have suites of their own.
-        make_policy: Makes the session's own policy.
+        make_other_toolbox: The same of other suites, with the arm parked first or not.
+        policy: Name of the node's own policy.
+        make_policy: Makes the policy of a session.
         session_kind: Gives the session of a policy by its name.
         protocol: How the policy writes.
         turns: Turns before a command fails.
@@ -89,7 +91,8 @@ class CommandSetup:
     node: Node
     robot: RobotModel
     make_toolbox: MakeToolbox
-    make_fixed_toolbox: MakeFixedToolbox
+    make_other_toolbox: MakeOtherToolbox
+    policy: str
     make_policy: MakePolicy
     session_kind: Callable[[str], SessionKind]
     protocol: Protocol
@@ -197,18 +200,21 @@ class SpokenGoal:
                 joints = JointLog(node, setup.now, robot=setup.robot)
                 where = (node, setup.deadlines, self.running.stopped)
                 if command.suites:
-                    toolbox = setup.make_fixed_toolbox(*where, command.suites)
+                    toolbox = setup.make_other_toolbox(where, command.suites, False)
+                elif self.mode != setup.policy:  # its rules know these tools
+                    toolbox = setup.make_other_toolbox(where, ("spacetools",), True)
                 else:
                     toolbox = self._kind.tools(setup.make_toolbox(*where), self._robot)
                 options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
-                chosen = policy or setup.make_policy(self.mode, setup.protocol, toolbox.schemas(), options)
+                protocol = replace(setup.protocol, robot=about_the_robot(setup.robot, toolbox))
+                chosen = policy or setup.make_policy(self.mode, protocol, toolbox.schemas(), options)
                 number = len(self.episodes) + 1
                 tell = _tell_nobody if on_the_way else self._publish
                 progress = TurnProgress(chosen, tell, number, len(self.steps))
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
-                episode = command.run(self._agent(command, progress, toolbox, recorder))
+                episode = command.run(self._agent(command, protocol, progress, toolbox, recorder))
         except ToolError as error:  # nothing is left of a command that could not begin
             clear_empty(run_dir)
             if error.code is not ErrorCode.STOPPED:
@@ -282,9 +288,9 @@ class SpokenGoal:
             executor.remove_node(made)
             made.destroy_node()
 
-    def _agent(self, command: Command, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder) -> Agent:
-        about = about_the_robot(self._setup.robot, toolbox)
-        protocol = dataclasses.replace(self._setup.protocol, robot=about)
+    def _agent(
+        self, command: Command, protocol: Protocol, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder
+    ) -> Agent:
         settings = command.settings(ConversationSettings(self._setup.turns, protocol))
         ask: Ask = nobody
         if self.asks and command.asks and takes_answers(progress):

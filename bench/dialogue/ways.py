@@ -78,7 +78,7 @@ class SpokenTo(SharedRobot):
     """
 
     def __init__(self, station: Station) -> None:
-        heard = hearing("scripted", OWN, station.toolbox, station.new_toolbox, PolicyOptions())
+        heard = hearing("scripted", OWN, station.toolbox, station.new_toolbox, PolicyOptions(), station.robot)
         super().__init__(station.toolbox, station.arm, heard)
         self.commands: list[str] = []
 

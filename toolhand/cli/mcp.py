@@ -113,7 +113,7 @@ def _shared_robot(
     shared = SharedRobot(
         toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
         getattr(station, "arm", None),  # the mock robot has none
-        hearing(policy, protocol, toolbox, station.new_toolbox, more)
+        hearing(policy, protocol, toolbox, station.new_toolbox, more, station.robot)
         if speaks and isinstance(station, Station)
         else None,
     )

@@ -126,7 +126,7 @@ class ProcessSession:
         settings = asked.settings(ConversationSettings(command.turns, self.protocol))
         toolbox = self._toolbox if own else station.new_toolbox(asked.suites)
         ask = self._ask if asked.asks else nobody
-        images = first_picture(self._picture, station.camera, toolbox)
+        images = first_picture(self._picture, station.camera, toolbox) if asked.look else ()
         agent = Agent(asked.policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, ask, images)
         missing, results = Unwritten(), list[dict[str, Any]]()
 
