@@ -133,20 +133,27 @@ def draw_marks(rgb: RGB, masks: Sequence[BoolArray], points: Sequence[tuple[floa
     draw = ImageDraw.Draw(image)
     height, width = rgb.shape[:2]
     font = ImageFont.load_default(max(11, height // 26))
+    plates: list[tuple[float, float, float, float]] = []
     for number, (mask, (x, y)) in enumerate(zip(masks, points, strict=True)):
         text = str(number + 1)
         left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
         wide, high = right - left + 7, bottom - top + 7
         rows, columns = window_of(mask)
         u, v = x * width - wide / 2, y * height - high / 2
-        if columns.stop - columns.start < 2 * wide or rows.stop - rows.start < 1.5 * high:
-            v = rows.start - high - 2
-        u, v = min(max(u, 0), width - wide), min(max(v, 0), height - high)
-        draw.rectangle(
-            (u, v, u + wide, v + high), fill=(20, 20, 20), outline=_MARK_COLOURS[number % len(_MARK_COLOURS)]
-        )
+        beside = [(u, rows.start - high - 2), (u, rows.stop + 2), (columns.start - wide - 2, v), (columns.stop + 2, v)]
+        hides = columns.stop - columns.start < 2 * wide or rows.stop - rows.start < 1.5 * high
+        places = [(min(max(a, 0), width - wide), min(max(b, 0), height - high)) for a, b in [*beside, (u, v)]]
+        places = places if hides else [places[-1], *places[:-1]]
+        u, v = next((p for p in places if not any(_meet((*p, p[0] + wide, p[1] + high), q) for q in plates)), places[0])
+        plates.append((u, v, u + wide, v + high))
+        draw.rectangle(plates[-1], fill=(20, 20, 20), outline=_MARK_COLOURS[number % len(_MARK_COLOURS)])
         draw.text((u + 4 - left, v + 4 - top), text, fill=WHITE, font=font)
     return np.asarray(image)
+
+
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes (left, top, right, bottom) overlap."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def side_by_side(panels: Sequence[RGB], height: int) -> RGB:

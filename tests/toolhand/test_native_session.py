@@ -11,6 +11,7 @@ import pytest
 
 from tests.agent_node.policies.conftest import FaultServer
 from toolhand.cli import talk as talking
+from toolhand.cli.main import main
 from toolhand.cli.run_command import TalkCommand
 
 
@@ -44,6 +45,7 @@ def test_a_talk_by_the_native_protocol_picks_takes_back_asks_and_answers(
     command: Any = {"scene": "7", "policy": f"openai:m@{server.url}/v1", "runs_dir": tmp_path, "animation": False}
     assert talking.talk(TalkCommand(**command)) == 0
     assert "Which one?" in capsys.readouterr().out
+    folders = sorted(path.parent for path in tmp_path.glob("*/result.json"))
     results = [json.loads(path.read_text("utf-8")) for path in sorted(tmp_path.glob("*/result.json"))]
     assert [(each["task"], each["outcome"], each["error_code"]) for each in results] == [
         (said[0], "done", None),
@@ -59,3 +61,8 @@ def test_a_talk_by_the_native_protocol_picks_takes_back_asks_and_answers(
     first = json.dumps(server.requests[0]["messages"][1])
     assert "Marks, each with its point" in first
     assert said[0] in json.loads(first)["content"][-1]["text"]
+    assert [len(each.get("earlier", ())) for each in results] == [0, 1, 2, 3]
+    with pytest.raises(SystemExit) as ended:  # a later utterance, after those before it
+        main(["replay", str(folders[1]), "--again", "--json"])
+    again = json.loads(capsys.readouterr().out)
+    assert (ended.value.code or 0, again["same"], again["outcome"]) == (0, True, "done"), again["differences"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated, Any, Protocol
@@ -144,6 +144,12 @@ def _in_pixels(lookup: Lookup, side: str) -> str:
     return f": divide pixels by the picture's {side}, {number}"
 
 
+def are_shares(numbers: Iterable[float]) -> bool:
+    """True where coordinates can only be meant as shares of an image, from 0 to 1: some are no whole numbers."""
+    known = list(numbers)
+    return bool(known) and all(0.0 <= n <= 1.0 for n in known) and any(n != int(n) for n in known)
+
+
 def reference_schema(what: str) -> dict[str, Any]:
     """JSON schema of a `$variable` that holds what is named."""
     return {"type": "string", "pattern": VARIABLE.pattern, "description": f"variable holding a {what}"}
@@ -241,21 +247,22 @@ class CountArgument:
 
 @dataclass(frozen=True)
 class TextArgument:
-    """A non-empty text of limited length."""
+    """A text of limited length; an empty one is refused where `least` is 1."""
 
     max_length: int = 300
+    least: int = 1
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
-        return {"type": "string", "minLength": 1, "maxLength": self.max_length}
+        return {"type": "string", "minLength": self.least, "maxLength": self.max_length}
 
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The text, stripped."""
         if not isinstance(value, str):
             raise InvalidValue(f"must be a string, got {show(value)}")
         text = value.strip()
-        if not text or len(text) > self.max_length:
-            raise InvalidValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
+        if not self.least <= len(text) <= self.max_length:
+            raise InvalidValue(f"must have {self.least} to {self.max_length} characters, got {len(text)}")
         return text
 
 
@@ -377,6 +384,30 @@ class ArrayArgument:
         return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
 
 
+@dataclass(frozen=True)
+class OrNoneArgument:
+    """An argument that a call may leave out, or give as null: some models write all that a schema lists.
+
+    Attributes:
+        kind: Its type where it is given.
+    """
+
+    kind: ArgumentType
+
+    @property
+    def newest(self) -> bool:
+        """See `ArrayArgument`."""
+        return bool(getattr(self.kind, "newest", False))
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of what is given."""
+        return self.kind.schema()
+
+    def parse(self, value: Any, lookup: Lookup) -> Any:
+        """The value, or None."""
+        return None if value is None else self.kind.parse(value, lookup)
+
+
 CallingSession = Annotated[Lookup, SessionArgument()]
 Text = Annotated[str, TextArgument()]
 UnitX = Annotated[float, NumberArgument(0.0, 1.0, share_of="width")]
@@ -396,9 +427,10 @@ _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0,
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
 _BOX = ArrayArgument("box [left, top, right, bottom]", (4,), literal=True, finite=True, low=0.0, high=1.0, newest=True)
-NewestPoint2DOrNone = Annotated[FloatArray | None, replace(_POINT, newest=True)]
-NewestBoxOrNone = Annotated[FloatArray | None, _BOX]
-NewestMaskOrNone = Annotated[BoolArray | None, replace(_MASK, newest=True)]
+NewestPoint2DOrNone = Annotated[FloatArray | None, OrNoneArgument(replace(_POINT, newest=True))]
+NewestBoxOrNone = Annotated[FloatArray | None, OrNoneArgument(_BOX)]
+NewestMaskOrNone = Annotated[BoolArray | None, OrNoneArgument(replace(_MASK, newest=True))]
+CountOrNone = Annotated[int | None, OrNoneArgument(CountArgument())]
 FARTHEST_M = 100.0
 """Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""

@@ -275,3 +275,51 @@ def test_a_stop_between_the_steps_ends_a_pick(looked: Cell, monkeypatch: pytest.
     monkeypatch.setattr(looked.station.manipulator, "grasp", grasp)
     looked.call("robot.pick", mark=BLOCK)
     assert len(tried) == 1
+
+
+# -- what failed before -------------------------------------------------------------------------------
+
+
+def test_a_grasp_that_failed_is_not_given_again_for_a_new_picture(looked: Cell) -> None:
+    def given() -> np.ndarray:
+        looked.call("robot.look")
+        marks = looked.session.marks
+        assert marks is not None
+        looked.session.variables["segmentation_mask"] = marks.objects[BLOCK - 1].mask
+        result = looked.call(
+            "grasp_generator.compute_grasp",
+            point_cloud="$point_cloud",
+            mask="$segmentation_mask",
+            focal_length_px="$focal_length_px",
+            image_index="$captured_image",
+        )
+        return np.asarray(looked.T_base_camera @ result.variables["grasp_pose"])
+
+    grasps = looked.session.grasps
+    first = given()
+    for _ in range(3):
+        grasps.note_failed(first)
+        assert grasps.has_failed(first)
+        following = given()
+        assert not grasps.has_failed(following)
+        first = following
+    assert grasps.fork().has_failed(first) is False
+    grasps.note_failed(first)
+    assert grasps.fork().has_failed(first)
+
+
+def test_no_grasp_names_the_neighbour_that_is_near(looked: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked.put("red box", 0.42, 0.055, 0.03)
+    looked.call("robot.look")
+
+    def none(*_: Any) -> Any:
+        raise ToolError(ErrorCode.NO_GRASP, "There is none.", "Move it.")
+
+    monkeypatch.setattr(looked.station.ports.grasps, "generate", none)
+    marks = looked.session.marks
+    assert marks is not None
+    for mark in range(1, len(marks.objects) + 1):
+        error = looked.refusal("robot.pick", mark=mark)
+        assert error.code is ErrorCode.NO_GRASP
+        assert f"mark {3 - mark}, at (" in error.message
+        assert error.hint == "Move it."

@@ -115,13 +115,14 @@ class LookTool:
         return [Instance.of_mask(each.mask, each.score) for each in found]
 
     def _told(self, found: Sequence[Marked]) -> str:
-        hand = self._robot.hand() or "The gripper is empty. "
+        held = self._robot.hand()
+        hand = held or "The gripper is empty. "
         if not found:
             return f"No object is seen to stand on the table. {hand}".rstrip()
         robot = self._robot.model()
         lines = "\n".join(each.told(number, robot) for number, each in enumerate(found, 1))
         widest = 100 * robot.gripper.max_width
-        moving = "robot.pick(mark) grasps one. " if self._robot.moves else ""
+        moving = "robot.place puts it down. " if held else "robot.pick(mark) grasps one. " if self._robot.moves else ""
         return (
             "Marks, each with its point and its length x width x height in cm (the gripper holds up to "
             f"{widest:.1f} cm):\n{lines}\n{hand}{moving}$captured_image is the picture without marks."

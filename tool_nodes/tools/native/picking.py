@@ -28,7 +28,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invali
 from toolhand.tool_nodes.scene_change import changed_around
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import (
-    CountArgument,
+    CountOrNone,
     NewestBoxOrNone,
     NewestMaskOrNone,
     NewestPoint2DOrNone,
@@ -39,10 +39,12 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
-from toolhand.tool_nodes.tools.spacetools.robot import UNSEEN, CameraTools
+from toolhand.tool_nodes.tools.spacetools.robot import GRASP_FAILED, UNSEEN, CameraTools
 from toolhand.tool_nodes.tools.spacetools.segmentation import Sam2Tools
 from toolhand.tool_nodes.types import BoolArray, BoxPrompt, FloatArray, Frame, GraspTarget
 
+_AGAIN = GRASP_FAILED - {ErrorCode.WRONG_OBJECT}
+"""After these another grasp may do, where the object still stands as it did; what else was lifted is held."""
 MOST_TRIES = 3
 """Grasps that one pick executes at the most [-]; a round figure."""
 LEAST_CONFIDENCE = 0.1
@@ -56,20 +58,7 @@ _LEAST_CROP_PX = 48
 PANEL_PX = 320
 """Height of the pictures that a pick shows beside each other [px]."""
 
-_AS_IT_WAS = frozenset(
-    {
-        ErrorCode.GRIPPER_EMPTY,
-        ErrorCode.OBJECT_DROPPED,
-        ErrorCode.EXECUTION_FAILED,
-        ErrorCode.IK_FAILED,
-        ErrorCode.PLAN_FAILED,
-        ErrorCode.OUT_OF_WORKSPACE,
-    }
-)
-"""After these another grasp may do, where the object still stands as it did."""
-
-Mark = Annotated[int | None, CountArgument()]
-Name = Annotated[str, TextArgument()]
+Name = Annotated[str, TextArgument(least=0)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +109,7 @@ class PickAndPlaceTools:
         session: InSession,
         point: NewestPoint2DOrNone = None,
         box: NewestBoxOrNone = None,
-        mark: Mark = None,
+        mark: CountOrNone = None,
         mask: NewestMaskOrNone = None,
         name: Name = "",
     ) -> ToolResult:
@@ -203,7 +192,7 @@ class PickAndPlaceTools:
             if result.error is None:
                 return self._shown(wanted, grasp, result, session)
             failed = result
-            if result.error.code not in _AS_IT_WAS or self._robot.hand():
+            if result.error.code not in _AGAIN or self._robot.hand():
                 break
             after = self._robot.look(session)
             failed = ToolResult(error=result.error, image=after.rgb, variables=_captured(after))
@@ -267,7 +256,7 @@ class PickAndPlaceTools:
         makes=("captured_image",),
         example=Example({"point": [0.48, 0.62]}, before=("robot.pick",)),
     )
-    def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: Mark = None) -> ToolResult:
+    def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None) -> ToolResult:
         """Put down what is held: on what is seen at a point, or on or into the object of a mark.
 
         Args:

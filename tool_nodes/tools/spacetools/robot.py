@@ -23,6 +23,7 @@ from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage, view_of
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.spacetools.depth import depth_range, shown_depth
+from toolhand.tool_nodes.tools.spacetools.in_picture import out_of_reach
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved, in_frame, placed_at, slowly, stood_at
 from toolhand.tool_nodes.tools.spacetools.proposed import require_rigid
 from toolhand.tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
@@ -37,6 +38,12 @@ HAS_MOVED = frozenset(
     }
 )
 """Failures of a motion that had begun, after which the scene may look otherwise; one that a person ended shows none."""
+GRASP_FAILED = HAS_MOVED - {ErrorCode.CONTROLLER_FAULT} | {
+    ErrorCode.IK_FAILED,
+    ErrorCode.PLAN_FAILED,
+    ErrorCode.OUT_OF_WORKSPACE,
+}
+"""Failures that are a grasp's own: another one of the same object may succeed."""
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""
 
@@ -310,7 +317,10 @@ class RobotTools(CameraTools):
         try:
             grasped = self._manipulator.grasp(T, frame, target, session.speed)
         except ToolError as error:
-            return self.seen_after(error, session)
+            if error.code in GRASP_FAILED:
+                session.grasps.note_failed(T)
+            pads = T[:3, 3] + self.model().gripper.hold_depth * T[:3, 2]
+            return self.seen_after(out_of_reach(error, pads, frame, self.model().reach), session)
         elapsed, session.grasps.held = self._clock() - started, known
         after = self.look(session)
         w, h = after.size
@@ -390,7 +400,7 @@ class RobotTools(CameraTools):
             self._manipulator.place(point_base, frame, session.speed)
         except ToolError as error:
             session.grasps.held = None if error.code in _LOST else session.grasps.held
-            return self.seen_after(error, session)
+            return self.seen_after(out_of_reach(error, point_base, frame, self.model().reach), session)
         session.grasps.held = None
         elapsed = self._clock() - started
         after = self.look(session)
