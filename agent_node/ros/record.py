@@ -117,8 +117,8 @@ def again_command(task: str, settings: Mapping[str, Any]) -> str:
     if "scene" not in settings:  # a real arm's drivers are started on their own
         return shlex.join([*words, "--transport", "ros"])
     policy = str(settings.get("policy", "scripted"))
-    protocol = protocol_of(policy)
-    own = {"protocol": protocol.name, "suite": suites_of(policy, protocol)}
+    written = protocol_of(policy, str(settings.get("protocol", OWN)))
+    own = {"protocol": protocol_of(policy).name, "suite": suites_of(policy, written)}
     for name, (option, default) in _OPTIONS.items():
         if name in settings and settings[name] not in (default, own.get(name)):
             words += [f"--{option}", str(settings[name])]

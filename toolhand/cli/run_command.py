@@ -41,13 +41,8 @@ RUNS_DIR = Path("runs")
 OF_A_GRAPH = ("scene", "perception", "policy", "protocol", "seed", "suite", "turns", "robot")
 """Options that a graph was started with: what is typed here must be what it has."""
 
-_OF_ONE_TRANSPORT = {
-    "own_graph": "ros",
-    "truth": "ros",
-    "simulator": "ros",
-    "record_depth": "process",
-    "picture": "process",
-}
+_OF_ONE_TRANSPORT = dict.fromkeys(("own_graph", "truth", "simulator"), "ros")
+_OF_ONE_TRANSPORT |= dict.fromkeys(("record_depth", "picture"), "process")
 """Options that one transport alone has."""
 _OF_THE_NODES = ("policy", "protocol", "advice", "role", "approval")
 """Options that the nodes of a graph were started with, and that cannot be chosen for one command."""
