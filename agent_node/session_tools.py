@@ -109,7 +109,7 @@ class SessionToolbox(Toolbox):
 
     def __init__(self, toolbox: Toolbox, robot: RobotMemory, clock: Callable[[], float] = time.time) -> None:
         undo = [UndoTools(robot, toolbox)] if {PICK, PLACE} <= set(toolbox.specs) else []
-        super().__init__([_Theirs(toolbox), AskTools(), RecallTools(robot), *undo])
+        super().__init__([TheirTools(toolbox), AskTools(), RecallTools(robot), *undo])
         self._robot, self._clock, self._pointed = robot, clock, ""
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
@@ -122,7 +122,7 @@ class SessionToolbox(Toolbox):
         return record
 
 
-class _Theirs:
+class TheirTools:
     """The tools of a toolbox, as a provider of another; a stop of its arm ends theirs.
 
     Args:

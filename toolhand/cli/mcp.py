@@ -89,9 +89,10 @@ def _shared_robot(
     from toolhand.agent_node.console.approve import TerminalApprover
     from toolhand.agent_node.mcp.saying import hearing
     from toolhand.agent_node.mcp.sessions import SharedRobot
+    from toolhand.agent_node.session_tools import TheirTools
     from toolhand.sim.station import Station
     from toolhand.tool_nodes.motion.guard import MotionGuard, parse_mode
-    from toolhand.tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
+    from toolhand.tool_nodes.toolbox.toolbox import Toolbox
     from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
     from toolhand.tool_nodes.tools.suites import parse_suites
 
@@ -101,17 +102,11 @@ def _shared_robot(
     station = options.make(role, guard, lambda stage: shared.enter(stage))
     toolbox = station.toolbox
 
-    class Theirs:
-        """The tools of the other suites, which look at images and take none."""
-
-        def tool_specs(self) -> list[ToolSpec]:
-            return list(toolbox.specs.values())
-
     looking = "spacetools" in parse_suites(options.suite)
     speaks = role == "operator" and (looking or policy != DEFAULT_POLICY)
     more = PolicyOptions(**asdict(model), seed=options.seed, stopped=lambda: shared.interrupted)
     shared = SharedRobot(
-        toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
+        toolbox if looking else Toolbox([CameraTools(station.camera), TheirTools(toolbox)]),
         getattr(station, "arm", None),  # the mock robot has none
         hearing(policy, protocol, toolbox, station.new_toolbox, more, station.robot)
         if speaks and isinstance(station, Station)

@@ -60,13 +60,7 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
 def run_in_process(
     command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
 ) -> dict[str, Any]:
-    """Carry out one sentence, and what it becomes in a session of its own.
-
-    Args:
-        command: The options.
-        narrator: Reporter of every event and of the end.
-        about: Further entries of the result.
-        interrupt: Is bound to the arm.
+    """Carry out one sentence in a session of its own; arguments as of `toolhand.cli.run_over_ros.run_over_ros`.
 
     Returns:
         The result of the only command; of several, the outcome, and their results as `runs`.
