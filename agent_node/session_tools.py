@@ -14,7 +14,7 @@ import numpy as np
 
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot, at_point, learn_of, mark_undone, to_take_back
 from toolhand.agent_node.opening import scene_picture
-from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.results import ToolResult, invalid
 from toolhand.tool_nodes.toolbox.arguments import Points2D, Text
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, InSession, Session, Toolbox, ToolSpec, tool
 
@@ -31,7 +31,7 @@ class AskTools:
 
     suite, printed = SUITE, False
 
-    @tool("operator.ask", repeatable=True)
+    @tool("operator.ask")
     def ask(self, question: Text, candidates: Points2D = _NO_POINTS) -> ToolResult:
         """Ask the operator, where their words leave open what they mean; the result is the answer.
 
@@ -39,6 +39,8 @@ class AskTools:
             question: One short question.
             candidates: Points of the objects that it lets choose from, which are numbered from 1.
         """
+        if not question.strip():
+            raise invalid("operator.ask: argument 'question' must hold words.")
         asked = {"question": question.strip(), "candidates": [[float(x), float(y)] for x, y in candidates]}
         return ToolResult(text="The question is put; the operator's next words answer it.", facts={"asked": asked})
 
@@ -55,7 +57,7 @@ class RecallTools:
     def __init__(self, robot: RobotMemory) -> None:
         self._robot = robot
 
-    @tool("robot.recall", repeatable=True)
+    @tool("robot.recall")
     def recall(self) -> ToolResult:
         """Tell what was done before, where things stood and stand, and what the gripper holds."""
         robot = self._robot

@@ -46,6 +46,7 @@ def test_every_utterance_is_given_as_it_was_said_in_one_conversation_with_an_unc
         ([ASK], "asked", False, ErrorCode.AMBIGUOUS),
         ([PICK, answer("I hold it. Where shall I put it?")], "done", True, None),
         ([call("robot.pick", point=[0.95, 0.4]), answer("It failed. Again?")], "failed", False, ErrorCode.NO_GRASP),
+        ([call("operator.ask", question=" "), answer("I cannot ask.")], "failed", False, ErrorCode.INVALID_ARGUMENT),
         ([answer("OBJECT_NOT_FOUND: There is none.")], "failed", False, ErrorCode.OBJECT_NOT_FOUND),
     ],
 )
