@@ -31,7 +31,7 @@ class AskTools:
 
     suite, printed = SUITE, False
 
-    @tool("operator.ask")
+    @tool("operator.ask", repeatable=True)
     def ask(self, question: Text, candidates: Points2D = _NO_POINTS) -> ToolResult:
         """Ask the operator, where their words leave open what they mean; the result is the answer.
 
