@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.asking import question_of
 from toolhand.agent_node.conversation import MOST_QUESTIONS
-from toolhand.agent_node.conversation_settings import ConversationSettings
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile
@@ -155,7 +155,7 @@ class SessionSetup:
     stopped: Callable[[], bool] = lambda: False
     kept: tuple[MemoryFile, ...] = ()
     path: Path | None = None
-    protocol: Written | None = None
+    protocol: Written = AS_SPACETOOLS.protocol
 
 
 @dataclass(frozen=True)
