@@ -9,7 +9,18 @@ from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
-from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, reply_problem
+from toolhand.agent_node.opening import ShownToPolicy
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.agent_node.policy import (
+    Message,
+    Policy,
+    Reply,
+    candidates_of,
+    only_answers,
+    reply_problem,
+    sees_images,
+    speed_of,
+)
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Tools
@@ -23,6 +34,7 @@ class Agent:
         toolbox: The tools.
         settings, stopped, listener: See `Conversation`.
         ask: Puts a question to the operator; with `nobody` a question ends the command.
+        images: Images that are shown with every command that comes with none.
     """
 
     def __init__(
@@ -33,8 +45,9 @@ class Agent:
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
         ask: Ask = nobody,
+        images: Sequence[SessionImage] = (),
     ) -> None:
-        self._policy, self._ask = policy, ask
+        self._policy, self._ask, self._images = policy, ask, images
         self._begin = functools.partial(
             Conversation,
             toolbox=toolbox,
@@ -43,18 +56,37 @@ class Agent:
             listener=listener,
             asks=ask is not nobody,
             answers=only_answers(policy),
+            candidates=lambda question: candidates_of(policy, question),
         )
 
-    def run(self, task: str, images: Sequence[SessionImage] = (), memory: str = "", caption: str = "") -> Episode:
+    def run(
+        self,
+        task: str,
+        images: Sequence[SessionImage] = (),
+        memory: str = "",
+        speed: float | None = None,
+        follows: Episode | None = None,
+        look: bool = False,
+        pointed: Sequence[PointedPoint] = (),
+    ) -> Episode:
         """Carry out one command, or answer a question about images. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
-            images: Images that the operator shows with it, images 0, 1 ... of the conversation.
+            images: Images that the operator shows with it.
             memory: Account of the commands before, in a few sentences.
-            caption: Sentence about the images.
+            speed: Share of the allowed speed, in (0, 1]; what the policy reads into the sentence where None.
+            follows: The command before, whose conversation this one goes on with.
+            look: A policy that looks at images is shown the scene first.
+            pointed: What the operator points at with the sentence, in order.
         """
-        conversation = self._begin(task, images=images, memory=memory, caption=caption)
+        conversation = self._begin(
+            task,
+            shown=ShownToPolicy(images or self._images, look and sees_images(self._policy), pointed),
+            memory=memory,
+            speed=speed_of(self._policy, task) if speed is None else speed,
+            follows=follows,
+        )
         return converse(conversation, self._policy, self._ask)
 
 

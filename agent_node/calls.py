@@ -25,6 +25,10 @@ from typing import Any
 MAX_CALL_LENGTH = 20_000
 """Characters of a call that is written as a Python expression; its parser's memory grows with the text."""
 
+_SHOWN = 40
+"""Characters before a fault that are quoted [-]."""
+_NATIVE = re.compile(r'\{(?:"name": ("(?:[^"\\]|\\.)*"), )?"arguments": (.*)\}', re.DOTALL)
+"""A call that a server has written in a form of its own, as `toolhand.agent_node.policies.chat.canonical` says it."""
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|[{}]", re.DOTALL)
 
 
@@ -72,6 +76,33 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _strict(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+
+
+def as_written(text: str) -> tuple[str, str]:
+    """(name or "", arguments in the model's own words) of a call of a server; the text itself of any other."""
+    found = _NATIVE.fullmatch(text)
+    name, words = found.groups() if found else (None, text)
+    return (json.loads(name) if name else ""), words.replace("\\u003c", "<")
+
+
+def _fault(text: str) -> str:
+    """What is wrong with a text that should be JSON, and the words before the place; empty if nothing."""
+    try:
+        _strict(text)
+    except (ValueError, RecursionError) as error:
+        return _quoted(error)
+    return ""
+
+
+def _quoted(error: ValueError | RecursionError) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    before = error.doc[max(0, error.pos - _SHOWN) : error.pos].strip()
+    return f"{error.msg} after {before}" if before else f"{error.msg} at its beginning"
+
+
 def json_call(text: str) -> ToolCall:
     r"""A call written as `{"name": <function-name>, "arguments": <args-json-object>}`, on one line or on many.
 
@@ -80,9 +111,9 @@ def json_call(text: str) -> ToolCall:
     with one backslash, arrives as a backspace (U+0008) and `oxed{0,0,500,500}`; the tool that reads it decides.
     """
     try:
-        call = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+        call = _strict(text)
     except (ValueError, RecursionError) as error:
-        return ToolCall("", {}, f"the tool call is not valid JSON: {error}")
+        return ToolCall("", {}, f"the tool call is not valid JSON: {_fault(as_written(text)[1]) or _quoted(error)}")
     if not isinstance(call, dict) or not isinstance(call.get("name"), str) or set(call) - {"name", "arguments"}:
         return ToolCall("", {}, 'a tool call must be {"name": <func-name>, "arguments": <args-json-object>}')
     return ToolCall(call["name"], call.get("arguments", {}))

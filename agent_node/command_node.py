@@ -1,4 +1,4 @@
-"""ROS 2 node `agent`: carries out what operators say, each in a dialogue of their own, as the action run_command."""
+"""ROS 2 node `agent`: carries out what operators say, each in a session of their own, as the action run_command."""
 
 from __future__ import annotations
 
@@ -21,20 +21,25 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
 from toolhand.agent_node.conversation_settings import TURN_BUDGET
-from toolhand.agent_node.dialogue.clauses import parse_problem
-from toolhand.agent_node.dialogue.conversing import say_and_ask
-from toolhand.agent_node.dialogue.dialogue import Dialogue
-from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
-from toolhand.agent_node.dialogue.memory_file import MemoryFile
-from toolhand.agent_node.dialogue.sessions import DialogueSessions
-from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.events import ANSWER_DEADLINE_S
+from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.policies import registry
 from toolhand.agent_node.protocol import OWN
 from toolhand.agent_node.ros.answers import AnswerDesk
 from toolhand.agent_node.ros.pointing import candidate_messages, points_of
 from toolhand.agent_node.ros.record import GraphRecord
-from toolhand.agent_node.ros.spoken_goal import CommandSetup, MakePolicy, MakeToolbox, RunningCommand, SpokenGoal
+from toolhand.agent_node.ros.spoken_goal import (
+    CommandSetup,
+    MakeOtherToolbox,
+    MakePolicy,
+    MakeToolbox,
+    RunningCommand,
+    SpokenGoal,
+)
+from toolhand.agent_node.session import OperatorSession, SessionKind, SessionSetup, say_and_ask
+from toolhand.agent_node.session_kinds import session_of
+from toolhand.agent_node.sessions import OperatorSessions
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from toolhand.tool_nodes.ros import parameters
@@ -110,20 +115,22 @@ class CommandParameters:
     """Parameters of the agent's node.
 
     Attributes:
-        suites: Suites of the tools: one, several, or all.
+        suites: Suites of the tools: one, several, or all; own: those of a model's protocol.
         role: An observer has no tool that moves the robot: observer or operator.
         policy: Who decides, in the form of the option --policy.
         protocol: How the policy writes; own: as it was taught.
+        advice: A model is told how to use its tools, how to ask and how to give up.
         runs_dir: Folder that reports are written to.
         keep_runs: Newest runs that are kept there; 0 keeps all.
         turns: Turns before a command fails; 1 or more.
         answer_deadline_s: How long a question waits [s].
     """
 
-    suites: NonEmpty = "spacetools"
+    suites: NonEmpty = OWN
     role: Annotated[str, one_of(ROLES)] = "operator"
     policy: NonEmpty = "scripted"
     protocol: NonEmpty = OWN
+    advice: bool = True
     runs_dir: NonEmpty = "runs"
     keep_runs: Count = 0
     turns: Annotated[int, Interval(ge=1)] = TURN_BUDGET
@@ -139,16 +146,21 @@ class CommandNode(Node):
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
             it is stopped; those of `robot_toolbox` where None.
         make_policy: Makes the policy of a command; `toolhand.agent_node.policies.registry.make_policy` where None.
+        session_kind: Gives the session of a policy by its name.
         options: For `rclpy.node.Node`.
     """
 
     def __init__(
-        self, make_toolbox: MakeToolbox | None = None, make_policy: MakePolicy | None = None, **options: Any
+        self,
+        make_toolbox: MakeToolbox | None = None,
+        make_policy: MakePolicy | None = None,
+        session_kind: Callable[[str], SessionKind] = session_of,
+        **options: Any,
     ) -> None:
         super().__init__("agent", **options)
         robot = parameters.robot(self)
         own = parameters.read(self, CommandParameters)
-        suites, role, turns = parse_suites(own.suites), own.role, own.turns
+        role, turns = own.role, own.turns
         # An observer moves nothing that could be stopped, and may look while nothing moves.
         stops = StopListener(self) if role == "operator" else None
         self._latch = StopLatch() if stops is None else stops.latch
@@ -156,7 +168,8 @@ class CommandNode(Node):
         self._policy = own.policy
         if make_policy is None:
             registry.require_form(self._policy)
-        protocol = registry.protocol_of(self._policy, own.protocol)
+        protocol = registry.protocol_of(self._policy, own.protocol, own.advice)
+        suites = parse_suites(registry.suites_of(self._policy, protocol, own.suites))
         deadlines = parameters.deadlines(self)
         about = {
             "protocol": protocol.name,
@@ -170,9 +183,11 @@ class CommandNode(Node):
             self,
             robot,
             make_toolbox or functools.partial(make_tools, suites=suites),
-            # What asks a question moves nothing, and a skill begins where the arm is.
-            make_toolbox or functools.partial(make_tools, suites=SUITES, park=False),
+            # What is asked for by rules alone begins where the arm is.
+            _of_suites(make_tools) if make_toolbox is None else lambda where, suites, park: make_toolbox(*where),
+            self._policy,
             make_policy or registry.make_policy,
+            session_kind,
             protocol,
             turns,
             deadlines,
@@ -183,7 +198,7 @@ class CommandNode(Node):
             AnswerDesk(self, own.answer_deadline_s),
             self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=IMAGES_KEPT)),
         )
-        self._sessions = DialogueSessions(self._begin, Path(own.runs_dir))
+        self._sessions = OperatorSessions(self._begin, Path(own.runs_dir))
         self._spoken: SpokenGoal | None = None
         self._said_stop = threading.Event()
         self._stops: dict[str, int] = {}
@@ -246,20 +261,20 @@ class CommandNode(Node):
         if watch.halted:
             raise watch.error
         pointed = points_of(request.pointed)
-        dialogue, forgotten = self._sessions.of(request.session)
+        session, forgotten = self._sessions.of(request.session, mode)
         if forgotten:
             self._stops.pop(forgotten, None)
             self.get_logger().info(f"Forgets the session {forgotten!r}, which was silent longest.")
         running = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic), self._said_stop)
-        self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running)
+        self._spoken = spoken = SpokenGoal(self._setup, mode, watch, running, self._sessions.robot)
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         if self._latch.stops != self._stops.get(request.session, self._latch.stops):
-            dialogue.note_stop()  # after the last words
+            session.note_stop()  # after the last words
         self._stops[request.session] = self._latch.stops
         turn = (
-            say_and_ask(dialogue, request.text, spoken.ask, pointed)
+            say_and_ask(session, request.text, spoken.ask, pointed)
             if spoken.asks
-            else dialogue.say(request.text, pointed)
+            else session.say(request.text, pointed)
         )
         spoken.end(turn)
         self._end(goal, turn.success)
@@ -273,22 +288,25 @@ class CommandNode(Node):
             candidates=candidate_messages(candidates),
         )
 
-    def _begin(self, robot: RobotMemory, operator: OperatorMemory, kept: tuple[MemoryFile, ...]) -> Dialogue:
-        """A dialogue whose commands belong to the goal that is carried out when it speaks."""
-        return Dialogue(
-            lambda sentence, policy, memory: self._now.carry_out(sentence, policy, memory),
-            robot,
-            operator,
-            tell=lambda line: self._now.tell(line),
-            stopped=lambda: self._now.stopped(),
-            check=lambda sentence: parse_problem(sentence) if self._now.mode == SCRIPTED else None,
-            kept=kept,
-            protocol=self._setup.protocol,
+    def _begin(
+        self, policy: str, robot: RobotMemory, kept: tuple[MemoryFile, ...], path: Path | None
+    ) -> OperatorSession:
+        """A session whose commands belong to the goal that is carried out when it speaks."""
+        return self._setup.session_kind(policy).begin(
+            SessionSetup(
+                lambda command: self._now.carry_out(command),
+                robot,
+                lambda line: self._now.tell(line),
+                lambda: self._now.stopped(),
+                kept,
+                path,
+                self._setup.protocol,
+            )
         )
 
     @property
     def _now(self) -> SpokenGoal:
-        assert self._spoken is not None  # dialogues speak within `_carry_out`
+        assert self._spoken is not None  # sessions speak within `_carry_out`
         return self._spoken
 
     def destroy_node(self) -> Any:
@@ -304,6 +322,10 @@ class CommandNode(Node):
             goal.canceled()
         else:
             goal.abort()
+
+
+def _of_suites(make_tools: Callable[..., Toolbox]) -> MakeOtherToolbox:
+    return lambda where, suites, park: make_tools(*where, suites=suites, park=park)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -2,10 +2,13 @@
 
 | what | kept | what happens to the rest |
 |---|---|---|
-| images that calls may name | the first and the newest 12, with depth and calibration | pixels only, packed |
-| images that the policy is shown | the first and the newest 8 | its text keeps the marker `<image K>` |
+| images that calls may name | the first and the newest 16, with depth and calibration | pixels only, packed |
+| images that the policy is shown | the first and the newest 8 to 15 | `<image K>` stays and says so |
 | `$variables` | the newest 64, of 128 MiB together | dropped, the oldest first |
 | arrays in the records of calls | none: they are in the session | dropped when the call is over |
+
+Images leave the policy's messages 8 at a time. Between two such trims a turn's conversation begins with all of the one
+before, so that a server that caches beginnings reads only what is new.
 
 Naming what was dropped gives a sentence that says so and how to look again. Reports and recordings still hold every
 image, and `Episode.given` what the policy was shown at each turn.
@@ -33,13 +36,16 @@ class Memory:
 
     Attributes:
         images: Newest images that calls may name, beside the first one; 1 or more.
-        shown: Newest images that the policy is given, beside the first one; 1 or more.
+        shown: Newest images that the policy is given in any case, beside the first one; 1 or more.
+        block: So many images are taken from the policy at a time; 1 or more. `images` of `shown + block` let calls name
+            whatever the policy is shown.
         variables: Newest `$variables`.
         variable_bytes: Bytes of all variables together; the newest one is kept in any case.
     """
 
-    images: int = 12
+    images: int = 16
     shown: int = 8
+    block: int = 8
     variables: int = 64
     variable_bytes: int = 128 << 20
 
@@ -51,7 +57,8 @@ class Memory:
                 images[index] = PackedImage(images[index])
                 session.origins.update({name: origin.without(index) for name, origin in session.origins.items()})
         shown = [k for k, message in enumerate(messages) if message.image is not None]
-        for k in shown[1 : -self.shown]:
+        leaving = max(0, len(shown) - 1 - self.shown) // self.block * self.block
+        for k in shown[1 : 1 + leaving]:
             messages[k] = replace(messages[k], image=None)
         self._trim_variables(session)
 

@@ -10,6 +10,8 @@ The caller owns the loop: a policy here, an RL engine or an asyncio server:
 A policy asks the operator by an answer whose code is AMBIGUOUS. Where `asks` is set the command then waits for
 `answer(...)`; elsewhere, and where `leave_unanswered()` says that none will come, it ends with the question.
 
+One that `follows` an earlier one goes on with its messages, images and `$variables`, and is a command of its own.
+
 Steps may come from different threads, one after the other. Any number of conversations may be under way at once; those
 that move one arm share its stop, and each sees the table as the others leave it.
 """
@@ -20,13 +22,14 @@ import contextlib
 import copy
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from toolhand.agent_node.asking import is_words_alone, question_in, question_of
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.context_window import without_arrays
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
-from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
+from toolhand.agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt
 from toolhand.agent_node.events import (
     CallRefused,
     CommandEnded,
@@ -39,11 +42,14 @@ from toolhand.agent_node.events import (
     ToolCalled,
     ignore,
 )
+from toolhand.agent_node.opening import NOTHING, ShownToPolicy, opening
+from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message, Reply, reply_problem
 from toolhand.agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
 from toolhand.agent_node.recovery import (
     ENDED_BY_A_PERSON,
     LAST_TURN,
+    NOTHING_CALLED,
     RecoveryState,
     ends_the_command,
     ignored_calls_note,
@@ -51,10 +57,8 @@ from toolhand.agent_node.recovery import (
     summarize_progress,
     too_many_calls,
 )
-from toolhand.tool_nodes.language.speeds import spoken_speed
 from toolhand.tool_nodes.language.stopping import is_stop
-from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
-from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
 
 _SHOWN_CHARACTERS = 2000
@@ -77,12 +81,13 @@ class Conversation:
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
         listener: Called with every event, in the thread that steps.
-        images: Images that the operator shows with the sentence: the policy sees them before its words, and calls
-            name them by the indices 0, 1 ...
-        caption: Sentence about those images, which the policy reads between them and the operator's words.
+        shown: What the operator shows and points at with the sentence.
         asks: A question to the operator waits for its answer.
         memory: Account of the commands before, in a few sentences; the policy reads it after the operator's own.
         answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
+        speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
+        follows: The command before, whose conversation this one goes on with; None begins one.
+        candidates: What a question in the policy's own words lets choose from.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
@@ -97,11 +102,13 @@ class Conversation:
         settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = ignore,
-        images: Sequence[SessionImage] = (),
-        caption: str = "",
+        shown: ShownToPolicy = NOTHING,
         asks: bool = False,
         memory: str = "",
         answers: bool = False,
+        speed: float = 1.0,
+        follows: Episode | None = None,
+        candidates: Callable[[str], tuple[PointedPoint, ...]] = lambda question: (),
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -110,24 +117,21 @@ class Conversation:
         self._stopped = stopped
         self._listener = listener
         protocol = settings.protocol
-        messages = [Message("system", protocol.system_prompt(printed_schemas(toolbox)))]
-        messages += [Message("user", f"<image {k}>", "", k, image.rgb) for k, image in enumerate(images[:-1])]
-        asked = Message("user", protocol.user_prompt(task, memory), words=task)
-        if images:
-            last = len(images) - 1
-            shown = "\n".join(part for part in (f"<image {last}>", caption, asked.text) if part)
-            asked = replace(asked, text=shown, image_index=last, image=images[last].rgb)
-        messages.append(asked)
-        speed = spoken_speed(task)
-        share = 1.0 if speed is None else speed.share
-        self.episode = Episode(task, messages, [], Session(images=list(images), speed=share), protocol)
+        session = Session() if follows is None else follows.session
+        session.speed = speed
+        # A server is sent every tool beside the prompt; a paper's prompt lists those of its suite.
+        schemas = toolbox.schemas() if protocol.tools == "none" else printed_schemas(toolbox)
+        system = [Message("system", protocol.system_prompt(schemas))]
+        messages = system if follows is None else list(follows.messages)
+        self.episode = Episode(task, messages, [], session, protocol)
         self.done = False
         self.question: OperatorQuestion | None = None
         self._questions_left = MOST_QUESTIONS if asks else 0
+        self._unanswered, self._candidates = "", candidates
         self._answers = answers
         self._stepping = threading.Lock()
-        self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)
-        self._guarded(self._begin)
+        self._watch = RecoveryState(self._recovery, toolbox, session)
+        self._guarded(lambda: self._begin(shown, memory))
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -180,8 +184,9 @@ class Conversation:
             ToolError: INVALID_ARGUMENT where no question waits, and while a step runs.
         """
         with self._alone():
-            question = self._asked_question()
-            self._finish(f"{ErrorCode.AMBIGUOUS}: {question.text}")
+            self._asked_question()
+            self._take_in(self.episode.turns[-1])
+            self._finish(self._unanswered)
             self.episode.wall_s = time.monotonic() - self._began
 
     def _asked_question(self) -> OperatorQuestion:
@@ -191,11 +196,19 @@ class Conversation:
         return question
 
     def _go_on(self, answer: OperatorAnswer, question: OperatorQuestion) -> None:
-        self.episode.messages.append(Message("user", answer.words, answer.words, answers=question.text))
+        turn = self.episode.turns[-1]
+        asked = next((k for k, each in enumerate(turn.exchanges) if question_of(each) is not None), None)
+        if asked is None:
+            self.episode.messages.append(Message("user", answer.words, answer.words, answers=question.text))
+        else:
+            words = f"The operator answers: {answer.words}"
+            turn.exchanges[asked] = replace(turn.exchanges[asked], words=words)
+            self._take_in(turn)
         if self._job.halted or self._stopped():
             raise self._job.error
         if is_stop(answer.words):  # no policy has to understand that
             raise ToolError(ErrorCode.CANCELLED, "The operator has stopped the command; the arm stands still.")
+        self._check_budget()
 
     def _prompt(self) -> TurnPrompt:
         messages = self.episode.messages
@@ -254,10 +267,15 @@ class Conversation:
             self._fail(ToolError(ErrorCode.INTERNAL, f"The agent failed: {type(error).__name__}: {error}."))
         self.episode.wall_s = time.monotonic() - self._began
 
-    def _begin(self) -> None:
+    def _begin(self, shown: ShownToPolicy, memory: str) -> None:
+        episode = self.episode
         with self._toolbox.job() as self._job:
-            if self._job.halted:
-                raise self._job.error
+            look = shown.look and not self._job.halted
+            shown = replace(shown, look=look)
+            episode.messages += opening(episode.task, shown, memory, self._protocol, self._toolbox, episode.session)
+        self._memory.trim(episode.session, episode.messages)
+        if self._job.halted:
+            raise self._job.error
         self._check_budget()
 
     def _check_budget(self) -> None:
@@ -267,16 +285,24 @@ class Conversation:
     def _take(self, turn: Turn) -> None:
         episode = self.episode
         self._read(turn)
-        if turn.parsed.answer is not None:
-            if not self._ask(turn.parsed.answer):
-                self._finish(turn.parsed.answer)
+        answer = turn.parsed.answer
+        listens = self._recovery.heard and not self._answers
+        first = listens and len(episode.turns) == 1 < self._turn_budget
+        if answer is not None and not (first and is_words_alone(answer)):
+            if not self._ask(*question_in(answer, listens and not _failed(episode), self._candidates)):
+                self._finish(self._unanswered or answer)
             return
         broken = self._run_calls(turn)
         last_but_one = len(episode.turns) == self._turn_budget - 1
         if self._recovery.announce_last_turn and last_but_one and turn.exchanges:
             turn.exchanges[-1] = self._noted(turn.exchanges[-1], LAST_TURN)
-        episode.messages += [_message(exchange, episode.session, self._protocol) for exchange in turn.exchanges]
-        self._memory.trim(episode.session, episode.messages)
+        asked = next((found for each in turn.exchanges if (found := question_of(each)) is not None), None)
+        if asked is not None and broken is None:
+            if not self._ask(*asked):
+                self._take_in(turn)
+                self._finish(self._unanswered)
+            return
+        self._take_in(turn)
         if broken is not None:
             raise broken
         if self._job.halted or self._stopped():
@@ -284,17 +310,28 @@ class Conversation:
         self._watch.turn_ended(_is_malformed(turn.parsed))
         self._check_budget()
 
-    def _ask(self, answer: str) -> bool:
-        """Whether a turn's answer is a question that now waits; not where no turn would be left to go on."""
-        coded = coded_answer(answer)
-        if coded is None or coded[0] is not ErrorCode.AMBIGUOUS or self._questions_left == 0:
+    def _take_in(self, turn: Turn) -> None:
+        """Put what a turn's calls have answered into the conversation."""
+        episode = self.episode
+        episode.messages += [_message(exchange, episode.session, self._protocol) for exchange in turn.exchanges]
+        self._memory.trim(episode.session, episode.messages)
+
+    def _ask(self, text: str, candidates: tuple[PointedPoint, ...]) -> bool:
+        """Whether a question now waits; not where no turn would be left to go on.
+
+        `_unanswered` is then the answer that the command ends with where no answer comes.
+        """
+        moved = any(record.motion for record in self.episode.records)
+        in_prose = moved and bool(text) and self.episode.turns[-1].parsed.answer == text
+        self._unanswered = text if in_prose else f"{ErrorCode.AMBIGUOUS}: {text}" if text else ""
+        if not text or self._questions_left == 0:
             return False
         if len(self.episode.turns) >= self._turn_budget or self._job.halted or self._stopped():
             return False
         self._questions_left -= 1
         images = self.episode.session.images
         newest = len(images) - 1 if images else None
-        self.question = OperatorQuestion(coded[1], newest, None if newest is None else images[newest].rgb)
+        self.question = OperatorQuestion(text, newest, None if newest is None else images[newest].rgb, candidates)
         self._listener(self.question)
         return True
 
@@ -321,6 +358,8 @@ class Conversation:
         parsed = turn.parsed
         if parsed.problem:
             turn.exchanges.append(self._refused(None, invalid(f"{parsed.problem}.")))
+        elif parsed.answer is not None:
+            turn.exchanges.append(self._noted(Exchange(None, ""), NOTHING_CALLED))
         elif not parsed.calls and self._recovery.go_on:
             turn.exchanges.append(self._noted(Exchange(None, ""), "Go on: call a tool or answer."))
         failed = motion_failed = False
@@ -331,7 +370,10 @@ class Conversation:
                 continue
             moves = self._toolbox.is_motion(call.name)
             earlier = "an earlier motion in" if motion_failed else "an earlier call of" if failed and moves else ""
-            exchange = self._skipped(call, earlier) if earlier else self._exchange(call)
+            if any(question_of(each) is not None for each in turn.exchanges):
+                exchange = self._skipped(call, "the operator has not answered the question of this turn")
+            else:
+                exchange = self._skipped(call, f"{earlier} this turn failed") if earlier else self._exchange(call)
             turn.exchanges.append(exchange)
             if exchange.record is not None:
                 error = exchange.record.result.error
@@ -344,8 +386,8 @@ class Conversation:
             turn.exchanges[-1] = self._noted(turn.exchanges[-1], ignored_calls_note(parsed.ignored))
         return None
 
-    def _skipped(self, call: ToolCall, earlier: str) -> Exchange:
-        skipped = Exchange(call, f"{NOT_RUN} {earlier} this turn failed.")
+    def _skipped(self, call: ToolCall, why: str) -> Exchange:
+        skipped = Exchange(call, f"{NOT_RUN} {why}.")
         self._listener(CallRefused(call, None, skipped.words))
         if not self._toolbox.is_motion(call.name):  # the image of before is still true
             self._leave_undone(call, "not run")
@@ -381,24 +423,8 @@ class Conversation:
         return exchange.noted(note)
 
     def _finish(self, answer: str) -> None:
-        """Success is what the tools reported: the last motion worked and the answer admits no failure."""
-        episode = self.episode
-        records = episode.records
-        motions = [record for record in records if record.motion]
-        errors = [record.result.error.code for record in records if record.result.error is not None]
-        coded = coded_answer(answer)
-        if coded:
-            code, said = coded
-            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
-            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
-            episode.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
-            episode.answer = said
-        else:
-            episode.answer = answer
-            episode.success = motions[-1].result.ok if motions else self._answers
-            if not episode.success:
-                episode.error_code = errors[-1] if errors else None
-        self._listener(CommandEnded(answer, episode.error_code))
+        self.episode.finish(answer, self._answers, self._recovery.heard)
+        self._listener(CommandEnded(answer, self.episode.error_code))
         self.done = True
 
     def _fail(self, error: ToolError) -> None:
@@ -408,7 +434,10 @@ class Conversation:
         if error.code not in ENDED_BY_A_PERSON:
             answer = f"{error} {summarize_progress(episode.records)}".strip()
         episode.error_code, episode.answer = error.code, answer
-        self.done, self.question = True, None
+        if self.question is not None:  # what follows goes on with a whole conversation
+            self.question = None
+            self._take_in(episode.turns[-1])
+        self.done = True
         self._listener(CommandEnded(f"{error.code}: {answer}", error.code))
 
 
@@ -416,6 +445,10 @@ def _message(exchange: Exchange, session: Session, protocol: Protocol) -> Messag
     index = exchange.image_index
     image = None if index is None else session.images[index].rgb
     return Message("tool", protocol.response(exchange.shown, index), exchange.shown, index, image)
+
+
+def _failed(episode: Episode) -> bool:
+    return any(record.motion and not record.result.ok for record in episode.records)
 
 
 def _is_malformed(turn: ParsedTurn) -> bool:

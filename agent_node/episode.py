@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.events import OperatorAnswer
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, NOT_THERE, ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SAMPLED_CHARACTERS = 1 << 20
 """Longest part of the text of an overlong turn that is kept beside the conversation [characters]: several times what a
 model writes in a turn. Token ids and log-probabilities are always kept whole."""
+
+
+EpisodeOutcome = Literal["done", "answered", "asked", "failed"]
+"""What came of a command: the tools reported that it was done; it was answered in words, and nothing moved; it ended
+with a question to the operator; anything else. Only what was done is a success of the tools."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +142,9 @@ class Episode:
 
     Attributes:
         task: The operator's sentence.
-        messages: The whole conversation as the policy reads it.
-        turns: Turns so far.
+        messages: The whole conversation as the policy reads it, with that of the commands before where it goes on with
+            theirs.
+        turns: Turns so far, of this command.
         session: Images and `$variables` that the calls have left.
         protocol: How the policy writes.
         answer: The answer to the operator, without the code; empty until the end.
@@ -180,6 +186,44 @@ class Episode:
         """What the operator answered to questions, in order."""
         return tuple(turn.answered for turn in self.turns if turn.answered is not None)
 
+    def finish(self, answer: str, answers: bool = False, heard: bool = False) -> None:
+        """Note what the policy answers at the end, and what the tools reported.
+
+        Success is that of the last motion, with an answer that admits no failure.
+
+        Args:
+            answer: The answer, with its code.
+            answers: An answer is all that was asked for.
+            heard: An operator hears it, see `Recovery.heard`: words are an answer where nothing moved, unless the last
+                call was a mistake.
+        """
+        motions = [record for record in self.records if record.motion]
+        errors = [record.result.error.code for record in self.records if record.result.error is not None]
+        coded = coded_answer(answer)
+        if coded:
+            code, self.answer = coded
+            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
+            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
+            self.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
+            return
+        self.answer = answer
+        self.success = motions[-1].result.ok if motions else answers
+        if not self.success and heard and not motions:
+            last = [exchange.error_code for turn in self.turns for exchange in turn.exchanges][-1:]
+            self.error_code = last[0] if last and last[0] not in NOT_THERE else None
+        elif not self.success:
+            self.error_code = errors[-1] if errors else None
+
+    @property
+    def outcome(self) -> EpisodeOutcome:
+        """What came of it, as far as the agent knows: see `EpisodeOutcome`."""
+        if self.success:
+            return "done"
+        if self.error_code is ErrorCode.AMBIGUOUS:
+            return "asked"
+        words_alone = self.error_code is None and bool(self.answer) and not any(each.motion for each in self.records)
+        return "answered" if words_alone else "failed"
+
     @property
     def tool_calls(self) -> int:
         """Number of calls that were run."""
@@ -206,12 +250,13 @@ def summarize(episode: Episode) -> dict[str, Any]:
         "task": episode.task,
         "answer": episode.answer,
         "success": episode.success,
+        "outcome": episode.outcome,
         "truth": None,
         "error_code": episode.error_code,
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),
         "wall_s": round(episode.wall_s, 3),
-    }
+    } | ({} if episode.session.speed == 1.0 else {"speed": episode.session.speed})
 
 
 UNREAD = "nothing: "

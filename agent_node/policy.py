@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from toolhand.agent_node.pointed import PointedPoint
 from toolhand.tool_nodes.results import invalid
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
@@ -100,6 +101,18 @@ def only_answers(policy: Policy) -> bool:
 def sees_images(policy: Policy) -> bool:
     """Whether a policy looks at the images of a conversation; one that does has `sees_images = True`."""
     return bool(getattr(policy, "sees_images", False))
+
+
+def speed_of(policy: Policy, words: str) -> float:
+    """Share of the allowed speed that a policy reads into the operator's words, in (0, 1]; 1 where it reads none."""
+    read = getattr(policy, "speed_of", None)
+    return 1.0 if read is None else float(read(words))
+
+
+def candidates_of(policy: Policy, question: str) -> tuple[PointedPoint, ...]:
+    """What a question in a policy's own words lets choose from, where it tells with a method of this name."""
+    read = getattr(policy, "candidates_of", None)
+    return () if read is None else tuple(read(question))
 
 
 class Policy(Protocol):

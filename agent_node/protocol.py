@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from toolhand.agent_node.advice import advice
 from toolhand.agent_node.call_lines import CallLine, read_lines, write_lines
 from toolhand.agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
 from toolhand.tool_nodes.plain_yaml import load
@@ -89,6 +90,9 @@ class Protocol:
         reasoning_alone: A turn with neither call nor answer is no problem.
         stop: Where a server may stop writing.
         lines: With the syntax "lines", those that there are.
+        suites: Suites that a model has with it where nobody names others.
+        advised: The tools' part of `toolhand.agent_node.advice` follows the system prompt.
+        robot: Sentence about the robot, which follows that.
         shortened: Regular expressions, and what takes the place of what they match in a tool's words, in this order.
     """
 
@@ -109,6 +113,9 @@ class Protocol:
     reasoning_alone: bool = False
     stop: tuple[str, ...] = ()
     lines: tuple[CallLine, ...] = ()
+    suites: str = "spacetools"
+    advised: bool = False
+    robot: str = ""
     shortened: tuple[tuple[str, str], ...] = ()
 
     def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
@@ -119,7 +126,11 @@ class Protocol:
             listed = "\n".join(self._call_lines([schema["function"] for schema in schemas]))
         else:
             listed = "\n".join(f"• {line}" for line in self._signatures(schema["function"] for schema in schemas))
-        return self.system.replace("{tools}", listed)
+        prompt = self.system.replace("{tools}", listed)
+        if not self.advised:
+            return prompt
+        told = advice((schema["function"]["name"] for schema in schemas), self.tools != "none")
+        return f"{prompt}\n\n{told} {self.robot}".strip()
 
     def _call_lines(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
         """The lines of the tools that are offered; where the page has none of them, each tool by its signature."""
@@ -183,6 +194,10 @@ class Protocol:
         return f"</{self.thought}>" in template or any(tag == self.thought for tag, _ in before)
 
     def _problem(self, unclosed: str, calls: Sequence[str], answers: Sequence[str]) -> str:
+        if self.tools == "none":  # a server writes the tags, and the policy knows none of them
+            if unclosed:
+                return "the turn ends in the middle of a call or a thought: write it whole, and less in one turn"
+            return "" if calls or answers else "the turn is empty: call a tool, or say what was done or what is asked"
         call, answer = f"<{self.call}>", f"{BOXED}{{}}" if self.answer == BOXED else f"<{self.answer}>"
         if unclosed:
             return f"the <{unclosed}> tag is not closed"

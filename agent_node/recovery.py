@@ -12,6 +12,7 @@ make is gone |
 | a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
 | calls that the protocol ignores | how many | they are logged |
 | reasoning alone | to go on | |
+| where an operator listens, words alone in the first turn | that nothing was called | the same again is the answer |
 | one turn is left | that it must answer | |
 | no turn is left | | TURN_BUDGET, with what was achieved |
 
@@ -40,6 +41,9 @@ LOOK = "robot.capture_image"
 LAST_TURN = "One turn is left: it must answer."
 """Note beside the answers to the last turn but one."""
 
+NOTHING_CALLED = "Nothing was called: call a tool now, or give the answer again if the words alone are all of it."
+"""Note after a first turn of words alone."""
+
 _LOOK_FIRST = "take a new picture with robot.capture_image before the next motion"
 _HINTS = {
     ErrorCode.GRIPPER_EMPTY: f"The gripper holds nothing; {_LOOK_FIRST}, and find the object again.",
@@ -58,7 +62,7 @@ _SHOWN = "What is held is not certain; the new picture shows how things stand no
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
-_NOT_BEGUN = frozenset(
+NOT_BEGUN = frozenset(
     {
         ErrorCode.INVALID_ARGUMENT,
         ErrorCode.UNKNOWN_TOOL,
@@ -93,6 +97,8 @@ class Recovery:
         giveup_code: The code of such an end.
         calls_in_a_turn: A turn with more calls is malformed.
         turn_characters: A longer turn is malformed.
+        heard: An operator hears the words: an answer that ends with a question mark asks them, and words alone in the
+            first turn are put once more, with the note that nothing was called.
     """
 
     hints: bool = True
@@ -105,6 +111,7 @@ class Recovery:
     giveup_code: ErrorCode = ErrorCode.TURN_BUDGET
     calls_in_a_turn: int = 16
     turn_characters: int = 200_000
+    heard: bool = False
 
 
 @dataclass
@@ -240,7 +247,7 @@ def summarize_progress(records: Sequence[CallRecord]) -> str:
     """What the motions of a command came to, as the tools reported it, in one sentence."""
     motions = [record for record in records if record.motion]
     codes = [None if record.result.error is None else record.result.error.code for record in motions]
-    if all(code in _NOT_BEGUN for code in codes):
+    if all(code in NOT_BEGUN for code in codes):
         return "Nothing has moved."
     done = codes.count(None)
     return f"No further motion is begun; {done} of {len(codes)} motions succeeded, and {_holding(motions)}."
@@ -250,15 +257,15 @@ def _holding(motions: Sequence[CallRecord]) -> str:
     """What the gripper holds after some motions; one that failed before anything moved says nothing."""
     for record in reversed(motions):
         error = record.result.error
-        if error is None and record.name == "robot.execute_grasp":
+        if error is None and record.name in ("robot.execute_grasp", "robot.pick"):
             return "the gripper holds an object"
-        if (error is None and record.name.startswith("robot.place_")) or (error is not None and error.code in _EMPTY):
+        if (error is None and record.name.startswith("robot.place")) or (error is not None and error.code in _EMPTY):
             return "the gripper is empty"
         if error is not None and error.code is ErrorCode.WRONG_OBJECT:
             return "the gripper holds an object that was not meant"
         if error is not None and error.code is ErrorCode.PLACE_BLOCKED:
             continue  # what was held is still held
-        if error is None or error.code not in _NOT_BEGUN:
+        if error is None or error.code not in NOT_BEGUN:
             break
     return "whether the gripper holds something is not known"
 

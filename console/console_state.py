@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from toolhand.agent_node.dialogue.memory import at_point
 from toolhand.agent_node.events import (
     LONGEST_ANSWER,
     CommandEnded,
@@ -22,6 +21,7 @@ from toolhand.agent_node.events import (
     OperatorQuestion,
     ToolCalled,
 )
+from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.console.robot import Heard, Robot, ShownImage, SpokenOutcome, SpokenWords
 from toolhand.tool_nodes.language.stopping import is_stop

@@ -354,7 +354,9 @@ class Station:
             reader=ports.reader,
             grasps=GraspTools(ports.grasps, self.manipulator.reachable, self.robot),
             boxes=BoundingBoxTools(ports.boxes),
-            robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
+            robot=robot_tools(
+                config.role, self.camera, self.manipulator, lambda: world.time, self.robot, self.wrist_camera
+            ),
             code=CodeExecutor(),
             second_pointer=ports.second_pointer,
         )

@@ -111,3 +111,55 @@ def colourize_depth(depth: NDArray[np.float32], bar: bool = True) -> RGB:
             (38, top + (bottom - top) * k // 4 - 5), f"{low + (high - low) * k / 4:.2f}", fill=(0, 0, 0), font=font
         )
     return np.concatenate([shown, np.asarray(image)], axis=1)
+
+
+_MARK_COLOURS = ((255, 220, 0), (0, 230, 255), (255, 90, 220), (120, 255, 60), (255, 140, 0), (190, 150, 255))
+"""Of outlines beside each other: bright, for they lie on a table of any colour within a dark line."""
+
+
+def draw_marks(rgb: RGB, masks: Sequence[BoolArray], points: Sequence[tuple[float, float]]) -> RGB:
+    """Outlines of masks (H, W), each with its number, 1 first, on a dark plate at its normalized (x, y) point.
+
+    A plate stands over an object that is too small to be seen under it.
+    """
+    out = rgb.copy()
+    for number, mask in enumerate(masks):
+        window = window_of(mask, margin=3)
+        inside, shown = mask[window], out[window]
+        near = dilated(inside)
+        shown[dilated(dilated(near)) & ~near] = (20, 20, 20)
+        shown[near & ~inside] = _MARK_COLOURS[number % len(_MARK_COLOURS)]
+    image = Image.fromarray(out)
+    draw = ImageDraw.Draw(image)
+    height, width = rgb.shape[:2]
+    font = ImageFont.load_default(max(11, height // 26))
+    plates: list[tuple[float, float, float, float]] = []
+    for number, (mask, (x, y)) in enumerate(zip(masks, points, strict=True)):
+        text = str(number + 1)
+        left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
+        wide, high = right - left + 7, bottom - top + 7
+        rows, columns = window_of(mask)
+        u, v = x * width - wide / 2, y * height - high / 2
+        beside = [(u, rows.start - high - 2), (u, rows.stop + 2), (columns.start - wide - 2, v), (columns.stop + 2, v)]
+        hides = columns.stop - columns.start < 2 * wide or rows.stop - rows.start < 1.5 * high
+        places = [(min(max(a, 0), width - wide), min(max(b, 0), height - high)) for a, b in [*beside, (u, v)]]
+        places = places if hides else [places[-1], *places[:-1]]
+        u, v = next((p for p in places if not any(_meet((*p, p[0] + wide, p[1] + high), q) for q in plates)), places[0])
+        plates.append((u, v, u + wide, v + high))
+        draw.rectangle(plates[-1], fill=(20, 20, 20), outline=_MARK_COLOURS[number % len(_MARK_COLOURS)])
+        draw.text((u + 4 - left, v + 4 - top), text, fill=WHITE, font=font)
+    return np.asarray(image)
+
+
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Whether two boxes (left, top, right, bottom) overlap."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def side_by_side(panels: Sequence[RGB], height: int) -> RGB:
+    """Images in one row of a height [px], with a white line between two."""
+    scaled = [
+        np.asarray(Image.fromarray(p).resize((max(round(p.shape[1] * height / p.shape[0]), 1), height))) for p in panels
+    ]
+    line = np.full((height, 4, 3), 255, np.uint8)
+    return np.concatenate([part for panel in scaled for part in (line, panel)][1:], axis=1)

@@ -81,14 +81,13 @@ PolicySpec = Annotated[str, POLICY]
 PROTOCOL = tyro.conf.arg(
     metavar="PROTOCOL",
     help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls, own what the policy "
-    "was taught: compact of smollm2, spacetools of the others.",
+    "was taught: native of servers' models, compact of smollm2, spacetools of the others.",
 )
 ProtocolName = Annotated[str, PROTOCOL]
-SUITE = tyro.conf.arg(
-    metavar="SUITE",
-    help=f"Whose tools: {installed('tool suite', _SUITES)}, several with commas, or all of the papers'.",
-)
+_WHOSE = f"Whose tools: {installed('tool suite', _SUITES)}, several with commas, or all of the papers'"
+SUITE = tyro.conf.arg(metavar="SUITE", help=f"{_WHOSE}.")
 Suite = Annotated[str, SUITE]
+OwnSuite = Annotated[str, tyro.conf.arg(metavar="SUITE", help=f"{_WHOSE}; own are those of the policy's protocol.")]
 RobotName = Annotated[
     str,
     tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {installed('robot', {})}, or a folder with its robot.yaml."),

@@ -48,10 +48,12 @@ def exit_status_of(result: Mapping[str, Any]) -> int:
     """As `exit_status`, of a command's result.json.
 
     The operator's sentence was wrong where the policy's first words refused it. Whatever a call is refused for later is
-    the policy's own mistake: the task was not done.
+    the policy's own mistake: the task was not done. What was answered in words alone is answered.
     """
     code = result.get("error_code")
     known = ErrorCode(code) if isinstance(code, str) and code in set(ErrorCode) else None
+    if result.get("outcome") == "answered":
+        return 0
     at_once = result.get("tool_calls", 0) == 0 and result.get("turns", 0) in (0, 1)
     return exit_status(known if at_once else None, result.get("success") is True or only_planned(result))
 

@@ -9,24 +9,22 @@ from dataclasses import dataclass, replace
 
 from toolhand.agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SmallTalk
 from toolhand.agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
-from toolhand.agent_node.dialogue.memory import Choice, OpenQuestion, at_point
 from toolhand.agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import at_point
+from toolhand.agent_node.open_question import Choice, OpenQuestion
 from toolhand.agent_node.policies.scripted.answers import another_command, choose
 from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.offered import choices_in
 from toolhand.agent_node.policies.scripted.verbs import strip_politeness
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.traced import Traced
 from toolhand.tool_nodes.language.words import tokenize, words_only
 from toolhand.tool_nodes.results import ToolError
 
-_POINT = r"\(([01]?\.\d+|[01](?:\.0*)?), ([01]?\.\d+|[01](?:\.0*)?)\)"
-_CANDIDATE = re.compile(rf"\b((?:the )?(?:[\w-]+ )*?one(?: [a-z ]+?)?) at {_POINT}")
 _WHICH = re.compile(r"^(?:.*?\. )?Which (.{1,200}?) do you mean( as the reference)?:")
 _ROUNDED = 0.006
 """Normalized distance by which a point of a question, which has two digits, may be off the one that was found."""
-_NAMES = 60
-"""Longest words of a candidate [characters]."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,6 @@ def question_of(
     text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
     text += f' Answer such as "{shown(found[0].words)}" or "number 2".'
     return OpenQuestion(text, command, asked_s, named, tuple(found))
-
-
-def choices_in(text: str) -> tuple[Choice, ...]:
-    """The things that the text of a question lets choose from, as far as it says their points; in its order."""
-    return tuple(
-        Choice(match[1].strip().removeprefix("or ")[:_NAMES], (float(match[2]), float(match[3])))
-        for match in _CANDIDATE.finditer(text)
-    )
 
 
 def which_command(commands: Sequence[str], asked_s: float, left: Sequence[str] = ()) -> OpenQuestion:

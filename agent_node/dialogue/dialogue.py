@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import (
     Act,
@@ -28,45 +28,21 @@ from toolhand.agent_node.dialogue.clauses import parse_problem, parses
 from toolhand.agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
 from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS
 from toolhand.agent_node.dialogue.hearing import heard
-from toolhand.agent_node.dialogue.learning import without_point
-from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OpenQuestion, OperatorMemory, RobotMemory
-from toolhand.agent_node.dialogue.memory_file import MemoryFile
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import OTHER, resolved
 from toolhand.agent_node.dialogue.nearly import NearReading, nearly
 from toolhand.agent_node.dialogue.pointing import answer_at, bound
 from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.telling import without_points
 from toolhand.agent_node.dialogue.undoing import sequence_of
-from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import RobotMemory, without_point
+from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.protocol import Protocol, load_protocol
+from toolhand.agent_node.session import SessionTurn
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
-
-__all__ = ["CarryOut", "Check", "Dialogue", "DialogueTurn"]
-
-
-@dataclass(frozen=True)
-class DialogueTurn:
-    """What came of an utterance.
-
-    Attributes:
-        answer: The answer to the operator.
-        success: Everything that was asked for is done, or answered.
-        error_code: Code of the first thing that went wrong; None where nothing did.
-        episodes: Episodes of it, in order.
-        question: The question that now waits for the operator's answer; None where none does.
-        done: Steps of the plan that are done.
-        left: Steps of the plan that are not done; empty where all are, and where there was no plan.
-    """
-
-    answer: str
-    success: bool
-    error_code: ErrorCode | None = None
-    episodes: tuple[Episode, ...] = ()
-    question: OpenQuestion | None = None
-    done: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
 
 
 class Dialogue:
@@ -108,7 +84,7 @@ class Dialogue:
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
-    def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> DialogueTurn:
+    def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> SessionTurn:
         """Carry out what the operator says, to its end. Never raises for what was said or what a tool did.
 
         Args:
@@ -127,7 +103,7 @@ class Dialogue:
                 self._hear_pointing(words, pointed, turn)
             operator = self.operator
             answer = without_points(" ".join(part for part in turn.answers if part).strip())
-            return DialogueTurn(
+            return SessionTurn(
                 answer,
                 not turn.failed,
                 turn.code,
@@ -138,6 +114,11 @@ class Dialogue:
             )
         finally:
             self._speaking.release()
+
+    @property
+    def question(self) -> OpenQuestion | None:
+        """The question that waits for the operator's answer; None where none does."""
+        return self.operator.question
 
     def leave_question(self) -> None:
         """Close the question that waits: nobody answers it."""

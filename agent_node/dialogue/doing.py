@@ -22,11 +22,11 @@ from toolhand.agent_node.dialogue.acts import (
 from toolhand.agent_node.dialogue.answering import question_of, which_command
 from toolhand.agent_node.dialogue.clauses import parses
 from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
-from toolhand.agent_node.dialogue.learning import learn, named_thing, note_failure, without_point
+from toolhand.agent_node.dialogue.learning import learn, named_thing, note_failure
 from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
 from toolhand.agent_node.dialogue.looking import found as looked
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.memory import POINTED, OpenQuestion, OperatorMemory, RobotMemory, Spot, at_point
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import OTHER, named_again, others, resolved
 from toolhand.agent_node.dialogue.questions import NOTHING_REAL, question_policy
 from toolhand.agent_node.dialogue.sequences import steps_of
@@ -35,6 +35,8 @@ from toolhand.agent_node.dialogue.sorting import CHECK
 from toolhand.agent_node.dialogue.telling import names_seen
 from toolhand.agent_node.dialogue.wordings import is_place, joints, table
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import POINTED, RobotMemory, Spot, at_point, without_point
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.policy import Policy

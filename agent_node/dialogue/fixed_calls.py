@@ -8,13 +8,9 @@ from collections.abc import Sequence
 from toolhand.agent_node.policies.scripted.steps import Done, Script, next_calls
 from toolhand.agent_node.policies.scripted.transcript import read_episode
 from toolhand.agent_node.policies.scripted.wording import untagged
-from toolhand.agent_node.policy import Message, Policy, Reply
+from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol
-
-
-def is_on_the_way(policy: Policy | None) -> bool:
-    """Whether what a policy does is no command of its own; see `FixedCalls.on_the_way`."""
-    return bool(getattr(policy, "on_the_way", False))
+from toolhand.tool_nodes.language.speeds import spoken_share
 
 
 class FixedCalls(ABC):
@@ -35,6 +31,10 @@ class FixedCalls(ABC):
     @abstractmethod
     def script(self) -> Script:
         """The script from its beginning; it ends with `Done`."""
+
+    def speed_of(self, words: str) -> float:
+        """See `toolhand.agent_node.policy.speed_of`."""
+        return spoken_share(words)
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See `toolhand.agent_node.policy.Policy`."""

@@ -9,17 +9,16 @@ from collections.abc import Callable, Sequence
 from toolhand.agent_node.dialogue.acts import FollowUp
 from toolhand.agent_node.dialogue.answering import about
 from toolhand.agent_node.dialogue.clauses import parses, with_thing
-from toolhand.agent_node.dialogue.learning import named_thing, without_point
-from toolhand.agent_node.dialogue.memory import POINTED, DoneDeed, OperatorMemory, RobotMemory, at_point
+from toolhand.agent_node.dialogue.learning import named_thing
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import OTHER
 from toolhand.agent_node.dialogue.undoing import (
-    last_deed,
-    mark_undone,
     put_back,
     require_known,
     sequence_of,
     taken_back,
 )
+from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, at_point, last_deed, mark_undone, without_point
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.points import SAME_POINT, the
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase

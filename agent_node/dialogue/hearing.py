@@ -9,8 +9,8 @@ import functools
 import re
 from typing import Any
 
-from toolhand.agent_node.dialogue.memory import POINTED
 from toolhand.agent_node.dialogue.wordings import FOLDER
+from toolhand.agent_node.memory import POINTED
 from toolhand.agent_node.policies.scripted.verbs import VERBS
 from toolhand.tool_nodes.plain_yaml import load
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from toolhand.agent_node.dialogue.clauses import parses
-from toolhand.agent_node.dialogue.memory import RobotMemory
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint

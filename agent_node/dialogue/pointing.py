@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolhand.agent_node.dialogue.clauses import parses, with_thing
-from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, word_set

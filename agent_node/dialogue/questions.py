@@ -10,9 +10,9 @@ from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.comparing import Comparing
 from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
-from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
 from toolhand.agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
+from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response

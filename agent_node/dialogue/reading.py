@@ -34,9 +34,9 @@ from toolhand.agent_node.dialogue.clauses import (
 )
 from toolhand.agent_node.dialogue.hearing import heard
 from toolhand.agent_node.dialogue.languages import answer_in_its_language
-from toolhand.agent_node.dialogue.memory import POINTED
 from toolhand.agent_node.dialogue.remarks import fronted, remarked
 from toolhand.agent_node.dialogue.wordings import WordingMatch, is_thing, joints, matches, names_products, table
+from toolhand.agent_node.memory import POINTED
 from toolhand.agent_node.policies.scripted.commands import MAX_COMMAND, parse_command
 from toolhand.agent_node.policies.scripted.frames import in_plain_words
 from toolhand.agent_node.policies.scripted.points import the

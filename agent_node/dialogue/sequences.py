@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
-from toolhand.agent_node.dialogue.memory import POINTED, at_point
 from toolhand.agent_node.dialogue.sorting import FindThings, MeasureThings, check_sorted, sorting
 from toolhand.agent_node.dialogue.wordings import listed_things, number_of
+from toolhand.agent_node.memory import POINTED, at_point
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint

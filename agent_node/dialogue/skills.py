@@ -8,8 +8,8 @@ from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.acts import SkillAct
 from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
-from toolhand.agent_node.dialogue.memory import RobotMemory
 from toolhand.agent_node.dialogue.telling import bare
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.points import describe
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.memory import at_point
+from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes import workspace

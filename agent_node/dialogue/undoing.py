@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory, at_point
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, at_point, last_deed, mark_undone, to_take_back
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-
-
-def last_deed(robot: RobotMemory) -> DoneDeed | None:
-    """The newest deed that was done and not taken back."""
-    return next((deed for deed in reversed(robot.deeds) if deed.success and not deed.undone), None)
 
 
 def sequence_of(robot: RobotMemory) -> list[DoneDeed]:
@@ -42,25 +37,9 @@ def taken_back(robot: RobotMemory) -> str:
         ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the thing stood
             or where it is.
     """
-    deed = last_deed(robot)
-    if deed is None:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "I remember nothing that I have done and could take back.")
-    if deed.before is None:
-        raise ToolError(
-            ErrorCode.OBJECT_NOT_FOUND,
-            f"I did not see where the {deed.thing} stood before, so I cannot put it back.",
-            "Say where to put it.",
-        )
-    spot = f"on the free spot at {at_point(deed.before.point)}"
-    if deed.action == "pick":
-        return f"put it {spot}"
-    if deed.after is None:
-        raise ToolError(
-            ErrorCode.OBJECT_NOT_FOUND,
-            f"I do not know where the {deed.thing} is now, so I cannot take it back.",
-            "Say what to pick up and where to put it.",
-        )
-    return f"put the {deed.thing} at {at_point(deed.after.point)} {spot}"
+    deed, before, now = to_take_back(robot)
+    spot = f"on the free spot at {at_point(before.point)}"
+    return f"put it {spot}" if now is None else f"put the {deed.thing} at {at_point(now.point)} {spot}"
 
 
 def put_back(robot: RobotMemory, thing: str = "") -> str:
@@ -83,18 +62,3 @@ def put_back(robot: RobotMemory, thing: str = "") -> str:
     if not thing:
         return taken_back(robot)
     return taken_back(RobotMemory([replace(deeds[-1], undone=False)]))
-
-
-def mark_undone(robot: RobotMemory) -> None:
-    """Note that the last deed is taken back, and the pick that it began with where that was one of its own."""
-    index = next(
-        (k for k in reversed(range(len(robot.deeds))) if robot.deeds[k].success and not robot.deeds[k].undone), -1
-    )
-    if index < 0:
-        return
-    deed = robot.deeds[index]
-    robot.deeds[index] = replace(deed, undone=True)
-    before = robot.deeds[index - 1] if index else None
-    lifted = before is not None and before.action == "pick" and before.success and before.thing == deed.thing
-    if before is not None and lifted and deed.action == "place":
-        robot.deeds[index - 1] = replace(before, undone=True)

@@ -1,4 +1,4 @@
-"""The tool `say`: a client speaks to the robot as an operator does, in a dialogue of its own that remembers."""
+"""The tool `say`: a client speaks to the robot as an operator does, in a session of its own that remembers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolhand.agent_node.advice import about_the_robot
 from toolhand.agent_node.agent import Agent
-from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
-from toolhand.agent_node.dialogue.conversing import say_and_ask
-from toolhand.agent_node.dialogue.dialogue import Dialogue, DialogueTurn
-from toolhand.agent_node.dialogue.memory import OpenQuestion
+from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import (
     ANSWER_DEADLINE_S,
@@ -27,10 +25,17 @@ from toolhand.agent_node.events import (
     OperatorQuestion,
     nobody,
 )
-from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
+from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.open_question import OpenQuestion
+from toolhand.agent_node.policies import registry
+from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.session import OperatorSession, SessionCommand, SessionKind, SessionTurn, say_and_ask
+from toolhand.agent_node.session_kinds import session_of
+from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
+from toolhand.tool_nodes.tools.suites import parse_suites
 
 NAME = "say"
 DESCRIPTION = (
@@ -40,7 +45,7 @@ DESCRIPTION = (
 )
 SCHEMA = {
     "type": "object",
-    "properties": {"words": {"type": "string", "description": "What the operator says, in English."}},
+    "properties": {"words": {"type": "string", "description": "What the operator says."}},
     "required": ["words"],
     "additionalProperties": False,
 }
@@ -128,6 +133,54 @@ async def _once(asked: Awaitable[str | None]) -> str | None:
     return await asked
 
 
+@dataclass(frozen=True)
+class Hearer:
+    """Who hears what clients say.
+
+    Attributes:
+        kind: The session that the policy has.
+        policy: Hears them.
+        toolbox: Its tools.
+        robot: What the robot remembers.
+        fixed: Makes the tools of commands that have suites of their own.
+        settings: Settings of its conversations.
+    """
+
+    kind: SessionKind
+    policy: Policy
+    toolbox: Toolbox
+    robot: RobotMemory
+    fixed: Callable[[tuple[str, ...]], Toolbox]
+    settings: ConversationSettings = AS_SPACETOOLS
+
+
+def hearing(
+    policy: str,
+    protocol: str,
+    toolbox: Toolbox,
+    fixed: Callable[[tuple[str, ...]], Toolbox],
+    options: PolicyOptions,
+    model: RobotModel,
+) -> Hearer:
+    """Who hears what clients say, by the names that users type.
+
+    Args:
+        policy, protocol, options: See `toolhand.agent_node.policies.registry`.
+        toolbox: The robot's tools, as clients have them; a model has the suites of its protocol.
+        fixed: Makes the tools of some suites.
+        model: The robot.
+
+    Raises:
+        ToolError: As `session_of` and `toolhand.agent_node.policies.registry.make_policy`.
+    """
+    kind, robot, written = session_of(policy), RobotMemory(), registry.protocol_of(policy, protocol)
+    own = fixed(parse_suites(registry.suites_of(policy, written))) if registry.is_model(policy) else toolbox
+    tools = kind.tools(own, robot)
+    written = replace(written, robot=about_the_robot(model, tools))
+    hears = registry.make_policy(policy, written, tools.schemas(), options)
+    return Hearer(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))
+
+
 @dataclass
 class Saying:
     """One call of `say` on its way.
@@ -144,11 +197,11 @@ class Saying:
     ask: Ask = nobody
     episodes: list[Episode] = field(default_factory=list)
 
-    def hold(self, dialogue: Dialogue) -> DialogueTurn:
-        """Say the words in a dialogue, and answer its questions where somebody can. Raises as `say_and_ask`."""
+    def hold(self, session: OperatorSession) -> SessionTurn:
+        """Say the words in a session, and answer its questions where somebody can. Raises as `say_and_ask`."""
         if self.ask is nobody:
-            return dialogue.say(self.words)
-        return say_and_ask(dialogue, self.words, self._answer)
+            return session.say(self.words)
+        return say_and_ask(session, self.words, self._answer)
 
     def _answer(self, question: OpenQuestion) -> str | None:
         if self.closed:  # it was put before, in vain
@@ -161,14 +214,13 @@ class Saying:
         """Why the question is closed that waited for an answer; empty where none is."""
         return self.ask.closed if isinstance(self.ask, ElicitedAnswers) else ""
 
-    def carry_out(
-        self, toolbox: Toolbox, stopped: Callable[[], bool], sentence: str, policy: Policy | None, memory: str
-    ) -> Episode:
-        """One command of it; arguments as of `toolhand.agent_node.agent.Agent`."""
-        if sentence != self.words or self.episodes:
-            self.hear(CommandBegan(sentence))
-        settings = AS_SPACETOOLS
-        agent = Agent(policy or ScriptedPolicy(), toolbox, settings, stopped, self.hear, self.ask)
-        episode = agent.run(sentence, memory=memory)
+    def carry_out(self, command: SessionCommand, to: Hearer, stopped: Callable[[], bool]) -> Episode:
+        """One command of it, polled for whether it was stopped."""
+        if command.sentence != self.words or self.episodes:
+            self.hear(CommandBegan(command.sentence))
+        toolbox = to.fixed(command.suites) if command.suites else to.toolbox
+        ask = self.ask if command.asks else nobody
+        agent = Agent(command.policy or to.policy, toolbox, command.settings(to.settings), stopped, self.hear, ask)
+        episode = command.run(agent)
         self.episodes.append(episode)
         return episode

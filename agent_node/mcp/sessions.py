@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from toolhand.agent_node.context_window import Memory
-from toolhand.agent_node.dialogue.dialogue import Dialogue
-from toolhand.agent_node.dialogue.memory import RobotMemory
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import OperatorTold
-from toolhand.agent_node.mcp.saying import Saying
-from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.mcp.saying import Hearer, Saying
+from toolhand.agent_node.session import OperatorSession, SessionCommand, SessionSetup
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -94,7 +92,7 @@ class ToolSession:
         waiting: Calls that have been handed in and are not over.
         looked_after: Motions of the robot that had happened when its newest image was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
-        dialogue: Dialogue of the session; None before the first words.
+        spoken: Session with the policy that hears its words; None before the first.
         heard_after: Number of the arm's last stop when its last words were heard.
     """
 
@@ -102,7 +100,7 @@ class ToolSession:
     waiting: int = 0
     looked_after: int | None = None
     stops: int = 0
-    dialogue: Dialogue | None = None
+    spoken: OperatorSession | None = None
     heard_after: int = 0
 
 
@@ -162,14 +160,12 @@ class SharedRobot:
     Args:
         toolbox: The tools of every conversation.
         brake: Stops the arm.
-        spoken_to: Tools of the questions and skills that clients may say to it, see `toolhand.agent_node.mcp.saying`;
-            None where they may not speak. What they say else is done with `toolbox`.
+        spoken_to: Who hears what clients say, see `toolhand.agent_node.mcp.saying`; None where they may not speak.
     """
 
-    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: Toolbox | None = None) -> None:
+    def __init__(self, toolbox: Toolbox, brake: Brake | None = None, spoken_to: Hearer | None = None) -> None:
         self.toolbox = toolbox
         self.spoken_to = spoken_to
-        self._memory = RobotMemory()
         self._brake = brake or NoBrake()
         self._motions = self._hushes = 0
         self._closed = False
@@ -313,16 +309,19 @@ class SharedRobot:
         """The answer to words. What they moved, no image of this conversation shows. Raises ToolError."""
         self._check_stops(job)
         conversation = job.conversation
-        if conversation.dialogue is None:
-            conversation.dialogue = Dialogue(
-                self.carry_out, self._memory, tell=self._tell, stopped=lambda: self.interrupted
+        assert self.spoken_to is not None  # no call says anything elsewhere
+        if conversation.spoken is None:
+            to = self.spoken_to
+            setup = SessionSetup(
+                self.carry_out, to.robot, self._tell, lambda: self.interrupted, protocol=to.settings.protocol
             )
+            conversation.spoken = to.kind.begin(setup)
         try:
             with self.toolbox.job() as watch:  # a stop ends all that was said
                 if watch.stops != conversation.heard_after:
-                    conversation.dialogue.note_stop()
+                    conversation.spoken.note_stop()
                 conversation.heard_after = watch.stops
-                turn = saying.hold(conversation.dialogue)
+                turn = saying.hold(conversation.spoken)
         finally:
             for record in (record for episode in saying.episodes for record in episode.records if record.motion):
                 error = record.result.error
@@ -332,14 +331,13 @@ class SharedRobot:
                     conversation.looked_after = _STOPPED
         if turn.error_code is None:
             return ToolResponse(turn.answer)
-        open_question = conversation.dialogue.operator.question is not None
+        open_question = conversation.spoken.question is not None
         return refused(ToolError(turn.error_code, turn.answer, _TO_ANSWER if open_question else saying.closed))
 
-    def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        """See `toolhand.agent_node.dialogue.dialogue.CarryOut`: in the robot's thread, for the words that are being
-        said."""
-        toolbox = self.toolbox if policy is None or self.spoken_to is None else self.spoken_to
-        return self._said.carry_out(toolbox, lambda: self.interrupted, sentence, policy, memory)
+    def carry_out(self, command: SessionCommand) -> Episode:
+        """See `toolhand.agent_node.session.CarryOut`: in the robot's thread, for the words that are being said."""
+        assert self.spoken_to is not None
+        return self._said.carry_out(command, self.spoken_to, lambda: self.interrupted)
 
     def _tell(self, line: str) -> None:
         self._said.hear(OperatorTold(line))

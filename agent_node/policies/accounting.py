@@ -63,6 +63,14 @@ def is_command(message: Message) -> bool:
     return message.role == "user" and not message.answers and message.image_index is None
 
 
+def newest_command(conversation: Sequence[Message]) -> list[Message]:
+    """A conversation without the commands before its newest: as it is where that is the first."""
+    commands = [k for k, message in enumerate(conversation) if is_command(message)]
+    if len(commands) < 2:
+        return list(conversation)
+    return [*conversation[: commands[0]], *conversation[commands[-1] :]]
+
+
 def refusal(sentence: str, plan: str) -> str:
     """What is answered where a sentence has words that bind and no part in its plan; empty where it has none.
 

@@ -17,13 +17,16 @@ from toolhand.agent_node.protocol import Protocol
 
 VERSION = "2023-06-01"
 """Of the API."""
+_MARK = "cache_control"
 
 
 class AnthropicMessages(ChatServer):
     """A model behind the Messages API.
 
     As `OpenAIChat`, in text mode or with the protocol `native`; here the images of results stay in their
-    `tool_result` blocks.
+    `tool_result` blocks. What a request shares with those before and after it is marked for the server's cache, which
+    takes four marks at most and looks back 20 blocks from each: the tools, the system prompt, and the ends of the two
+    newest messages that are not the model's. A server that refuses marks is sent none.
 
     Args:
         model: Name of the model on the server.
@@ -67,14 +70,29 @@ class AnthropicMessages(ChatServer):
         body: dict[str, Any] = {"model": self._model, "max_tokens": longest, "messages": messages}
         wanted: dict[str, Any] = {"temperature": options.temperature}
         if system:
-            body["system"] = system
+            body["system"] = [{"type": "text", "text": system}]
         if protocol.stop and not self._native:
             wanted["stop_sequences"] = list(protocol.stop)
         if self._tools:
-            body["tools"] = self._tools
+            body["tools"] = [dict(tool) for tool in self._tools]
         if options.streams:
             body["stream"] = True
+        if _MARK not in self._refused:
+            told = [message["content"] for message in messages if message["role"] == "user"]
+            for blocks in [body.get("tools"), body.get("system"), *told[-2:]]:
+                if blocks:
+                    blocks[-1][_MARK] = {"type": "ephemeral"}
         return body | self._wanted(wanted)
+
+    def _adapt(self, body: dict[str, Any], names: frozenset[str]) -> bool:
+        """As for every server; and the marks for its cache are everywhere in a request."""
+        if _MARK in names and _MARK not in self._refused:
+            self._refused.add(_MARK)
+            parts = [*body.get("tools", ()), *body.get("system", ())]
+            for block in [*parts, *(block for message in body["messages"] for block in message["content"])]:
+                block.pop(_MARK, None)
+            return True
+        return super()._adapt(body, names)
 
     def _content(self, parts: Sequence[ContentPart]) -> list[dict[str, Any]]:
         """Content blocks. The API refuses empty text, and text of white space alone."""
@@ -251,4 +269,6 @@ def _use(usage: Any, found: Completion) -> None:
     prompt = sum(count for count in read if isinstance(count, int) and count > 0)
     written = usage.get("output_tokens")
     found.prompt_tokens = prompt or found.prompt_tokens
+    if isinstance(read[2], int) and read[2] > 0:
+        found.cached_tokens = read[2]
     found.completion_tokens = written if isinstance(written, int) and written > 0 else found.completion_tokens

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from toolhand.agent_node.calls import blocks, json_call
+from toolhand.agent_node.calls import as_written, blocks, json_call
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import Protocol, as_data
 from toolhand.tool_nodes.http_request import plain_line
@@ -35,7 +35,13 @@ ContentPart = str | NDArray[np.uint8]
 MAX_CHARACTERS = 400_000
 """Longest turn that is read."""
 MALFORMED = "malformed_call"
-"""Stands in the history for the name of a call whose JSON could not be read."""
+"""Stands in the history for the name of a call that has none, and before the words of arguments that are no object."""
+NO_LONGER_SHOWN = "(no longer shown; still usable by index while it is kept)"
+"""Follows the marker of an image that has left the window of the policy, see `toolhand.agent_node.context_window`."""
+PICTURE_BYTES = 25_000
+"""Largest JPEG that is sent: with the 16 images of the longest window, in base64, a request stays below 600 kB."""
+_QUALITIES = (85, 75, 65)
+"""Qualities of a JPEG that are tried before it is made smaller [-]."""
 _KEPT_IMAGES = 64
 """Encoded images that are kept for the next turns [-]."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -76,10 +82,12 @@ def without_control(text: str) -> str:
 
 def _parts(message: Message) -> tuple[ContentPart, ...]:
     text = without_control(message.text)
-    if message.image is None or message.image_index is None:
+    if message.image_index is None:
         return (text,)
     # Only the last marker is the agent's: a tool's words may hold others.
     before, marker, after = text.rpartition(f"<image {message.image_index}>")
+    if message.image is None:
+        return (f"{before}{marker} {NO_LONGER_SHOWN}{after}" if marker else text,)
     return _joined((f"{before}{marker}" if marker else text, message.image, after if marker else ""))
 
 
@@ -94,10 +102,11 @@ def _joined(parts: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
 
 
 class ImageParts:
-    """Encodes images for sending, each one once.
+    """Encodes images for sending, each one once and the same way whenever it is sent.
 
     Args:
-        form: "png" or "jpeg".
+        form: "png" keeps every pixel; "jpeg" is of quality 85 with halved colour resolution, and of less quality and
+            then of fewer pixels where it would be longer than PICTURE_BYTES.
     """
 
     def __init__(self, form: Literal["png", "jpeg"]) -> None:
@@ -108,13 +117,25 @@ class ImageParts:
     def base64(self, image: NDArray[np.uint8]) -> str:
         """The encoded image in base64."""
         if id(image) not in self._encoded:
-            buffer = io.BytesIO()
-            settings: dict[str, Any] = {"compress_level": 1} if self._form == "png" else {"quality": 90}
-            Image.fromarray(image).save(buffer, format=self._form.upper(), **settings)
+            picture = Image.fromarray(image)
+            data = _encoded(picture, "PNG", compress_level=1) if self._form == "png" else _jpeg(picture)
             if len(self._encoded) >= _KEPT_IMAGES:
                 del self._encoded[next(iter(self._encoded))]
-            self._encoded[id(image)] = (image, base64.b64encode(buffer.getvalue()).decode("ascii"))
+            self._encoded[id(image)] = (image, base64.b64encode(data).decode("ascii"))
         return self._encoded[id(image)][1]
+
+
+def _jpeg(picture: Image.Image) -> bytes:
+    for quality in _QUALITIES:
+        if len(data := _encoded(picture, "JPEG", quality=quality, subsampling="4:2:0")) <= PICTURE_BYTES:
+            return data
+    return _jpeg(picture.reduce(2)) if min(picture.size) > 1 else data
+
+
+def _encoded(picture: Image.Image, form: str, **settings: Any) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, format=form, **settings)
+    return buffer.getvalue()
 
 
 class ToolNames:
@@ -203,8 +224,7 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
             waiting = list(turn.calls)
         elif message.role == "tool" and waiting:
             call = waiting.pop(0)
-            words = without_control(as_data(message.said))
-            turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.image))
+            turns[-1].results.append(_result(call.id, message))
         else:
             turns.append(_told(message))
     for turn in turns:
@@ -213,27 +233,41 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
     return turns
 
 
+def _result(call_id: str, message: Message) -> NativeResult:
+    result = NativeResult(call_id, without_control(as_data(message.said)), message.image_index, message.image)
+    if message.image_index is None or message.image is not None:
+        return result
+    return NativeResult(call_id, f"{image_words(result)} {NO_LONGER_SHOWN}")
+
+
 def _told(message: Message) -> NativeTurn:
     if message.role == "system":
         return NativeTurn("system", message.text)
     # An operator's words stand with what is remembered; a tool's and the agent's own without the protocol's tags.
     words = without_control(message.text if message.role == "user" else message.said)
-    if message.image is None:
-        return NativeTurn("user", words)
     marker = f"<image {message.image_index}>"
+    if message.image is None:
+        return NativeTurn("user", words.replace(marker, f"{marker} {NO_LONGER_SHOWN}", 1))
     return NativeTurn("user", words.removeprefix(marker).lstrip("\n"), shown=(marker, message.image))
 
 
 def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:
     parsed = protocol.parse(message.text)
+    written = [body for _, body in blocks(message.text, [protocol.call])[0]]
     calls = []
     for k, call in enumerate(parsed.calls):
-        arguments = call.arguments if isinstance(call.arguments, Mapping) and not call.problem else {}
-        sent = names.sent(call.name)
+        name, arguments = call.name, call.arguments
+        if call.problem or not isinstance(arguments, Mapping):
+            name, words = as_written(written[k])
+            arguments = {MALFORMED: without_control(words)}
+        sent = names.sent(name)
         sent = sent if _TOOL_NAME.fullmatch(sent) else MALFORMED
         calls.append(NativeCall(f"call{number % 1000:03d}{k % 100:02d}", sent, arguments))
     words = "\n".join(part for part in (parsed.thought, parsed.answer) if part)
-    return NativeTurn("assistant", without_control(words or ("" if calls else plain(message.text, protocol))), calls)
+    if parsed.problem or not (words or calls):
+        tags = rf"</?(?:{protocol.thought}|{protocol.call}|{protocol.answer})>"
+        words = re.sub(tags, "", message.text) if protocol.tools == "none" else plain(message.text, protocol)
+    return NativeTurn("assistant", without_control(words), calls)
 
 
 def image_words(result: NativeResult) -> str:
@@ -252,6 +286,7 @@ class Completion:
         cut: The longest turn was reached.
         stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
         prompt_tokens, completion_tokens: Tokens counted by the server; 0 where it did not count.
+        cached_tokens: Those of the prompt that the server had in its cache.
         ending: The server's own word for why it ended.
         token_ids, logprobs: Sampled tokens, see `toolhand.agent_node.policy.Reply`.
     """
@@ -263,6 +298,7 @@ class Completion:
     stopped_at: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
     ending: str = ""
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -310,6 +346,8 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
     inline = re.match(r"\s*<think>(.*?)</think>(.*)$", words, re.DOTALL)
     if inline:  # a server that does not know its model's reasoning leaves it in the words
         thought, words = f"{thought}\n{inline.group(1)}", inline.group(2)
+    if whole := re.fullmatch(rf"\s*<{protocol.answer}>(.*)</{protocol.answer}>\s*", words, re.DOTALL):
+        words = whole.group(1)
     cut = completion.cut
     if not calls:
         words, calls, unclosed = _written_calls(words, protocol)

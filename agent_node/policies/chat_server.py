@@ -90,7 +90,8 @@ class ChatServer(ABC):
         if not completion.prompt_tokens and not completion.completion_tokens:
             completion.completion_tokens = -(-completion.size // CHARACTERS_A_TOKEN)
             completion.prompt_tokens = len(json.dumps(body["messages"])) // CHARACTERS_A_TOKEN
-        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
+        cached = completion.cached_tokens
+        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens, cached)
         protocol, native = self._protocol, self._native
         return Reply(
             canonical(completion, protocol, self._names) if native else text_of(completion, protocol),
@@ -100,7 +101,8 @@ class ChatServer(ABC):
             time.monotonic() - self._began,
             self._first_s,
             {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
-            | ({"calls": completion.calls} if completion.calls else {}),
+            | ({"calls": completion.calls} if completion.calls else {})
+            | ({"cached_tokens": cached} if cached else {}),
             tuple(completion.token_ids),
             tuple(completion.logprobs),
         )

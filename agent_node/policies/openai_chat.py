@@ -165,6 +165,9 @@ class OpenAIChat(ChatServer):
         if isinstance(usage, Mapping):
             found.prompt_tokens = _count(usage.get("prompt_tokens")) or found.prompt_tokens
             found.completion_tokens = _count(usage.get("completion_tokens")) or found.completion_tokens
+            details = usage.get("prompt_tokens_details")
+            if isinstance(details, Mapping):
+                found.cached_tokens = _count(details.get("cached_tokens")) or found.cached_tokens
         choices = document.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):

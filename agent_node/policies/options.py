@@ -34,6 +34,10 @@ class ModelSettings:
         cost_budget: Money of the whole command, by the two prices.
         price_prompt: Price of a million tokens read, in any currency.
         price_completion: Price of a million tokens written.
+        price_cached: Price of a million of the tokens read that the server had in its cache; that of reading where
+            None.
+        picture_format: "jpeg" sends a server what `ImageParts` makes of a picture, a sixth of the size; "png" keeps
+            every pixel as the tools saw it.
         logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
             refuses is asked no more, and the turn has none. A model in this process gives both in any case.
         text_only: The chat completion server's model has no eyes: it is sent words alone, and of an image what they
@@ -57,6 +61,8 @@ class ModelSettings:
     cost_budget: float | None = None
     price_prompt: float = 0.0
     price_completion: float = 0.0
+    price_cached: float | None = None
+    picture_format: Literal["jpeg", "png"] = "jpeg"
     logprobs: bool = False
     text_only: bool = False
     guided: GuidedServer | None = None
@@ -72,8 +78,6 @@ class PolicyOptions(ModelSettings):
     Attributes:
         seed: Seed of sampling (where the server heeds it) and of the jitter between attempts.
         turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
-        picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
-            is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 image).
         api_key: Sent to the server; None takes OPENAI_API_KEY or ANTHROPIC_API_KEY from the environment, which is sent
             only over https or to this machine.
         connect_s, first_token_s: Deadlines [s] within that of the turn: to reach the server, and to its first word (of
@@ -89,7 +93,6 @@ class PolicyOptions(ModelSettings):
 
     seed: int = 0
     turns: int | None = None
-    picture_format: Literal["png", "jpeg"] = "png"
     api_key: str | None = field(default=None, repr=False)
     connect_s: float = 10.0
     first_token_s: float = 60.0
@@ -104,7 +107,8 @@ class PolicyOptions(ModelSettings):
     def __post_init__(self) -> None:
         positive = ("max_tokens", "connect_s", "first_token_s", "deadline_s", "attempts")
         wrong = [name for name in positive if not 0 < getattr(self, name) < math.inf]
-        for name in ("backoff_s", "longest_pause_s", "price_prompt", "price_completion", "temperature"):
+        prices = ("price_prompt", "price_completion", "price_cached")
+        for name in ("backoff_s", "longest_pause_s", *prices, "temperature"):
             value = getattr(self, name)
             wrong += [name] if value is not None and not 0 <= value < math.inf else []
         if self.sure is not None and not 0 <= self.sure <= 1:
@@ -153,10 +157,13 @@ class UsageMeter:
             )
         return min(left, options.max_tokens)
 
-    def spend(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Book a turn; returns its cost."""
+    def spend(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float:
+        """Book a turn, `cached_tokens` of whose prompt were in the server's cache; returns its cost."""
         options = self._options
-        cost = (prompt_tokens * options.price_prompt + completion_tokens * options.price_completion) / 1e6
+        cached = min(cached_tokens, prompt_tokens)
+        price_cached = options.price_prompt if options.price_cached is None else options.price_cached
+        read = (prompt_tokens - cached) * options.price_prompt + cached * price_cached
+        cost = (read + completion_tokens * options.price_completion) / 1e6
         self.tokens += prompt_tokens + completion_tokens
         self.cost += cost
         return cost

@@ -26,21 +26,37 @@ FORMS = (
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
 
-OWN_PROTOCOLS = {"smollm2": "compact"}
+OWN_PROTOCOLS = {"smollm2": "compact", "openai": "native", "anthropic": "native"}
 """What a policy was taught to write, by its name; every other writes `spacetools`."""
+_NO_MODELS = frozenset({"scripted", "smollm2", "replay"})
+"""Policies that call the tools they know, whatever a prompt says."""
 
 
-def protocol_of(spec: str, named: str = OWN) -> Protocol:
+def is_model(spec: str) -> bool:
+    """Whether a policy reads its prompt and its tools; the others call the tools that they know."""
+    return spec.partition(":")[0] not in _NO_MODELS
+
+
+def protocol_of(spec: str, named: str = OWN, advised: bool = False) -> Protocol:
     """The protocol in which a policy writes.
 
     Args:
         spec: The policy, as `make_policy` takes it.
         named: Name of a protocol, or OWN.
+        advised: A model is told, after a paper's prompt too, how to use its tools, how to ask and how to give up.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a protocol that there is not.
     """
-    return load_protocol(OWN_PROTOCOLS.get(spec.partition(":")[0], "spacetools") if named == OWN else named)
+    own = OWN_PROTOCOLS.get(spec.partition(":")[0], "spacetools")
+    protocol = load_protocol(own if named == OWN else named)
+    return replace(protocol, advised=True) if advised and is_model(spec) else protocol
+
+
+def suites_of(spec: str, protocol: Protocol, named: str = OWN) -> str:
+    """The suites of a policy, separated by commas: those that are named, or with OWN those of a model's protocol."""
+    own = protocol.suites if is_model(spec) else "spacetools"
+    return own if named == OWN else named
 
 
 def make_policy(
@@ -83,6 +99,9 @@ def scripted(protocol: Protocol, options: PolicyOptions) -> Policy:
     from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 
     return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
+
+
+scripted.session = "rules"  # type: ignore[attr-defined]
 
 
 def replay(model: str) -> Policy:

@@ -31,11 +31,23 @@ class Replay:
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no record in the folder, or a damaged one.
+
+    Attributes:
+        earlier: Utterances of the same conversation before the one that was recorded.
+        sees_images: The recorded policy was shown images with the words.
     """
 
     def __init__(self, run_dir: Path) -> None:
         self.name = f"replay:{run_dir}"
         self._record = read_record(run_dir / "trajectory.jsonl")
+        result = _result(run_dir / "result.json")
+        self.earlier = tuple(str(words) for words in result.get("earlier") or ())
+        self._speed = float(result.get("speed") or 1.0)
+        self.sees_images = any(role == "user" and "<image " in text for role, text in self._record)
+
+    def speed_of(self, words: str) -> float:
+        """See `toolhand.agent_node.policy.speed_of`: that of the run."""
+        return self._speed
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The recorded turn.
@@ -63,6 +75,15 @@ class Replay:
         turn = sum(other.role == "assistant" for other in before)
         who = _ROLES[message.role]
         return f"at turn {turn} ({who})" if turn else f"before the first turn ({who})"
+
+
+def _result(path: Path) -> Mapping[str, Any]:
+    """What is said of a run besides; empty where that is missing or damaged."""
+    try:
+        document = plain_json.load(read_file(path, MAX_BYTES))
+    except (OSError, PlainJsonError):
+        return {}
+    return document if isinstance(document, Mapping) else {}
 
 
 def read_record(path: Path) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolhand.agent_node.policies.accounting import is_command, refusal
+from toolhand.agent_node.policies.accounting import is_command, newest_command, refusal
 from toolhand.agent_node.policies.adapters import BASE, base_of, write_base
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import OWN_PROTOCOLS
@@ -179,6 +179,7 @@ class Smollm2Chat(TransformersChat):
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See TransformersChat."""
+        conversation = newest_command(conversation)
         if not self._options.temperature and self._holds_from_before(conversation):
             return Reply(self._protocol.render_turn("", (), HOLDS))
         reply = super().respond([_as_learned(message) for message in conversation])

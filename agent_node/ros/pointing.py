@@ -13,8 +13,9 @@ import numpy as np
 from toolhand_interfaces.msg import PointedAt
 from vision_msgs.msg import Point2D
 
-from toolhand.agent_node.dialogue.memory import Choice, at_point
 from toolhand.agent_node.events import Ask, OperatorQuestion
+from toolhand.agent_node.memory import at_point
+from toolhand.agent_node.open_question import Choice
 from toolhand.agent_node.pointed import LONGEST_LABEL, MOST_POINTS, PointedPoint
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.ros.link import RosLink

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +12,19 @@ from numpy.typing import NDArray
 from toolhand_interfaces.msg import CommandStep
 
 from toolhand.agent_node.calls import ToolCall
-from toolhand.agent_node.events import Event, OperatorAnswer, ToolAnswered
-from toolhand.agent_node.policy import Message, Policy, Reply, only_answers, sees_images, takes_answers
+from toolhand.agent_node.events import Event, OperatorAnswer, OperatorQuestion, ToolAnswered
+from toolhand.agent_node.open_question import Choice
+from toolhand.agent_node.policy import (
+    Message,
+    Policy,
+    Reply,
+    candidates_of,
+    only_answers,
+    sees_images,
+    speed_of,
+    takes_answers,
+)
+from toolhand.agent_node.ros.pointing import candidate_messages
 from toolhand.agent_node.runs.folder import image_path
 
 Publish = Callable[[Any, NDArray[np.uint8] | None], None]
@@ -41,7 +53,8 @@ class TurnProgress:
 
     Attributes:
         name: Name of the policy.
-        takes_answers, only_answers, sees_images: See the functions of `toolhand.agent_node.policy`.
+        takes_answers, only_answers, sees_images, speed_of, candidates_of: See the functions of
+            `toolhand.agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.
         published: Number of the last step that was published.
     """
@@ -53,6 +66,8 @@ class TurnProgress:
         self.name = policy.name
         self.takes_answers, self.only_answers = takes_answers(policy), only_answers(policy)
         self.sees_images = sees_images(policy)
+        self.speed_of = functools.partial(speed_of, policy)
+        self.candidates_of = functools.partial(candidates_of, policy)
         self.turn = 0
         self.published = published
 
@@ -74,6 +89,8 @@ class TurnProgress:
             step.tool_call = call_text(event.of_call)
         if _FIELDS[event.kind]:
             setattr(step, _FIELDS[event.kind], event.words if isinstance(event, OperatorAnswer) else event.text)
+        if isinstance(event, OperatorQuestion):
+            step.candidates = candidate_messages([Choice(each.label, each.point) for each in event.candidates])
         record = event.record if isinstance(event, ToolAnswered) else None
         index = getattr(event if record is None else record, "image_index", None)
         step.image = "" if index is None else image_path(index)

@@ -16,7 +16,7 @@ from rclpy.parameter import parameter_value_to_python
 from simulation_interfaces.srv import GetCurrentWorld
 from std_srvs.srv import Trigger
 
-from toolhand.agent_node.policies.registry import protocol_of
+from toolhand.agent_node.policies.registry import protocol_of, suites_of
 from toolhand.agent_node.protocol import OWN
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.ros.attempts import SERVICE, Attempts, read_attempts
@@ -38,7 +38,7 @@ _OPTIONS: dict[str, tuple[str, Any]] = {
     "policy": ("policy", "scripted"),
     "protocol": ("protocol", OWN),
     "role": ("role", "operator"),
-    "suite": ("suite", "spacetools"),
+    "suite": ("suite", OWN),
     "turn_budget": ("turns", 24),
 }
 """Entry of the result to the option of `toolhand run` and its default, which is left out."""
@@ -116,7 +116,9 @@ def again_command(task: str, settings: Mapping[str, Any]) -> str:
     words = ["toolhand", "run", task]
     if "scene" not in settings:  # a real arm's drivers are started on their own
         return shlex.join([*words, "--transport", "ros"])
-    own = {"protocol": protocol_of(str(settings.get("policy", "scripted"))).name}
+    policy = str(settings.get("policy", "scripted"))
+    written = protocol_of(policy, str(settings.get("protocol", OWN)))
+    own = {"protocol": protocol_of(policy).name, "suite": suites_of(policy, written)}
     for name, (option, default) in _OPTIONS.items():
         if name in settings and settings[name] not in (default, own.get(name)):
             words += [f"--{option}", str(settings[name])]

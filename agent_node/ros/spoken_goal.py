@@ -8,7 +8,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,15 @@ from std_msgs.msg import Header
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep
 
+from toolhand.agent_node.advice import about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import ConversationSettings
-from toolhand.agent_node.dialogue.answering import choices_in
-from toolhand.agent_node.dialogue.dialogue import DialogueTurn
-from toolhand.agent_node.dialogue.fixed_calls import is_on_the_way
-from toolhand.agent_node.dialogue.memory import OpenQuestion
-from toolhand.agent_node.dialogue.pointed_picture import pointed_picture
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, OperatorAnswer, nobody
+from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.policies.options import PolicyOptions
-from toolhand.agent_node.policy import Policy, sees_images, takes_answers
+from toolhand.agent_node.policy import Policy, takes_answers
 from toolhand.agent_node.protocol import Protocol
 from toolhand.agent_node.ros.answers import AnswerDesk
 from toolhand.agent_node.ros.joint_log import JointLog
@@ -51,18 +49,19 @@ from toolhand.agent_node.runs.folder import (
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
 from toolhand.agent_node.runs.write import write_run
+from toolhand.agent_node.session import SessionCommand, SessionKind, SessionTurn
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.ros.calling import Deadlines
-from toolhand.tool_nodes.ros.remote import RemoteCamera
 from toolhand.tool_nodes.stop_latch import StopWatch
-from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
 OPERATOR_GONE_S = 1.0
 """A command whose operator has not been seen for so long is stopped [s]."""
 
 MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
+Where = tuple[Node, Deadlines, Callable[[], bool]]
+MakeOtherToolbox = Callable[[Where, tuple[str, ...], bool], Toolbox]
 MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Policy]
 
 
@@ -75,8 +74,10 @@ class CommandSetup:
         robot: The robot.
         make_toolbox: Makes the tools of the session's own policy, from a node, deadlines and a function that says
             whether the command is stopped.
-        make_fixed_toolbox: Makes the tools of questions and skills.
-        make_policy: Makes the session's own policy.
+        make_other_toolbox: The same of other suites, with the arm parked first or not.
+        policy: Name of the node's own policy.
+        make_policy: Makes the policy of a session.
+        session_kind: Gives the session of a policy by its name.
         protocol: How the policy writes.
         turns: Turns before a command fails.
         deadlines: How long other nodes are waited for.
@@ -91,8 +92,10 @@ class CommandSetup:
     node: Node
     robot: RobotModel
     make_toolbox: MakeToolbox
-    make_fixed_toolbox: MakeToolbox
+    make_other_toolbox: MakeOtherToolbox
+    policy: str
     make_policy: MakePolicy
+    session_kind: Callable[[str], SessionKind]
     protocol: Protocol
     turns: int
     deadlines: Deadlines
@@ -151,6 +154,7 @@ class SpokenGoal:
         mode: Name of the session's own policy.
         watch: Notes every stop since the goal came.
         running: The goal, and why it should stop.
+        robot: What the robot remembers.
 
     Attributes:
         mode, running: The same.
@@ -161,28 +165,33 @@ class SpokenGoal:
         told: Sentence about that for the operator; empty where they have closed it themselves.
     """
 
-    def __init__(self, setup: CommandSetup, mode: str, watch: StopWatch, running: RunningCommand) -> None:
+    def __init__(
+        self, setup: CommandSetup, mode: str, watch: StopWatch, running: RunningCommand, robot: RobotMemory
+    ) -> None:
         self.steps: list[CommandStep] = []
         self.episodes: list[Episode] = []
         self.run_dirs: list[Path] = []
         self.unanswered, self.told = False, ""
         self.mode, self.running = mode, running
-        self._setup, self._watch = setup, watch
+        self._setup, self._watch, self._robot = setup, watch, robot
+        self._kind = setup.session_kind(mode)
         self._request = running.goal.request
         self._sentence = SentenceFolder(setup.runs_dir, self._request.text, setup.keep_runs)
         self._about: dict[str, Any] = {}
 
-    def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
-        """One command, reported; see `toolhand.agent_node.dialogue.dialogue.CarryOut`.
+    def carry_out(self, command: SessionCommand) -> Episode:
+        """One command, reported; see `toolhand.agent_node.session.CarryOut`.
 
         Raises:
             ToolError: What keeps it from beginning, and UNAVAILABLE where no folder can be made for its report.
         """
-        setup, on_the_way = self._setup, is_on_the_way(policy)
+        setup, on_the_way = self._setup, command.on_the_way
+        sentence, policy = command.sentence, command.policy
         run_dir = self._sentence.begin(on_the_way)
         about = {
             **setup.about,
             **self._pointed(),
+            **command.record,
             "policy": self.mode if policy is None else policy.name,
             "began": time_now(),
         }
@@ -190,18 +199,23 @@ class SpokenGoal:
         try:
             with self._tools_node() as node:
                 joints = JointLog(node, setup.now, robot=setup.robot)
-                make = setup.make_toolbox if policy is None else setup.make_fixed_toolbox
-                toolbox = make(node, setup.deadlines, self.running.stopped)
+                where = (node, setup.deadlines, self.running.stopped)
+                if command.suites:
+                    toolbox = setup.make_other_toolbox(where, command.suites, False)
+                elif self.mode != setup.policy:  # its rules know these tools
+                    toolbox = setup.make_other_toolbox(where, ("spacetools",), True)
+                else:
+                    toolbox = self._kind.tools(setup.make_toolbox(*where), self._robot)
                 options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
-                chosen = policy or setup.make_policy(self.mode, setup.protocol, toolbox.schemas(), options)
+                protocol = replace(setup.protocol, robot=about_the_robot(setup.robot, toolbox))
+                chosen = policy or setup.make_policy(self.mode, protocol, toolbox.schemas(), options)
                 number = len(self.episodes) + 1
                 tell = _tell_nobody if on_the_way else self._publish
                 progress = TurnProgress(chosen, tell, number, len(self.steps))
                 if number > 1 or sentence != self._request.text:
                     progress.begin(sentence)
                 recorder = Recorder(sentence, setup.now, progress.hear)
-                images, caption = self._pointed_image(sentence, node) if sees_images(chosen) else ([], "")
-                episode = self._agent(progress, toolbox, recorder).run(sentence, images, memory, caption)
+                episode = command.run(self._agent(command, protocol, progress, toolbox, recorder))
         except ToolError as error:  # nothing is left of a command that could not begin
             clear_empty(run_dir)
             if error.code is not ErrorCode.STOPPED:
@@ -228,7 +242,7 @@ class SpokenGoal:
         setup.node.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         return episode
 
-    def end(self, turn: DialogueTurn) -> None:
+    def end(self, turn: SessionTurn) -> None:
         """Have the folder say what came of all that was said."""
         missing = Unwritten()
         with missing.noted():
@@ -255,15 +269,6 @@ class SpokenGoal:
         points = points_of(self._request.pointed)
         return {"pointed": [dataclasses.asdict(each) for each in points]} if points else {}
 
-    def _pointed_image(self, sentence: str, node: Node) -> tuple[list[SessionImage], str]:
-        """See `pointed_picture`; nothing where the camera gives none: a look of the policy's own will say why."""
-        try:
-            points = points_of(self._request.pointed)
-            return pointed_picture(sentence, points, RemoteCamera(node, self._setup.deadlines).capture)
-        except ToolError as error:
-            self._setup.node.get_logger().warning(f"There is no picture of what was pointed at: {error}")
-            return [], ""
-
     @contextlib.contextmanager
     def _tools_node(self) -> Iterator[Node]:
         node = self._setup.node
@@ -284,10 +289,12 @@ class SpokenGoal:
             executor.remove_node(made)
             made.destroy_node()
 
-    def _agent(self, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder) -> Agent:
-        settings = ConversationSettings(self._setup.turns, self._setup.protocol)
+    def _agent(
+        self, command: SessionCommand, protocol: Protocol, progress: TurnProgress, toolbox: Toolbox, recorder: Recorder
+    ) -> Agent:
+        settings = command.settings(ConversationSettings(self._setup.turns, protocol))
         ask: Ask = nobody
-        if self.asks and takes_answers(progress):
+        if self.asks and command.asks and takes_answers(progress):
             ask = lambda question: self._answer()  # noqa: E731
         return Agent(progress, toolbox, settings, self.stopped, recorder.hear, ask)
 
@@ -301,7 +308,7 @@ class SpokenGoal:
         return bool(self._request.answers)
 
     def ask(self, question: OpenQuestion) -> str | None:
-        """See `AskOperator`: put a question of the dialogue, as a step; None also where it was put in vain before."""
+        """See `AskOperator`: put a question of the session, as a step; None also where it was put in vain before."""
         if self.unanswered or self.stopped():
             return None
         self._send(CommandStep(question=question.text, candidates=candidate_messages(question.candidates)))
@@ -330,8 +337,6 @@ class SpokenGoal:
     def _publish(self, step: CommandStep, image: NDArray[np.uint8] | None) -> None:
         """Publish a step for the operator, and its image for viewers."""
         self.steps.append(step)
-        if step.question and not step.candidates:
-            step.candidates = candidate_messages(choices_in(step.question))
         if step.question and self.asks:
             self._setup.answers.expect(step.number, self._request.session)
         images = self._setup.images

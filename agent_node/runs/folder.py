@@ -222,7 +222,8 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
     """
     for index, image in enumerate(episode.session.images):
         write_atomically(run_dir / image_path(index), jpeg_bytes(image.rgb))
-    replies = iter(turn.reply for turn in episode.turns)
+    earlier = sum(message.role == "assistant" for message in episode.messages) - len(episode.turns)
+    replies = iter([Reply("")] * earlier + [turn.reply for turn in episode.turns])  # of commands before: see theirs
     messages: list[dict[str, Any]] = [
         {"role": message.role, "content": _content(message)}
         | (_sampled(next(replies)) if message.role == "assistant" else {})

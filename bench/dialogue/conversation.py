@@ -12,9 +12,10 @@ import numpy as np
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.agent_node.dialogue.dialogue import Dialogue
-from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Policy
 from toolhand.bench.dialogue.expected import Uttered

@@ -12,8 +12,8 @@ import numpy as np
 
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.agent_node.console.terminal import say
-from toolhand.agent_node.dialogue.memory_file import FOLDER
 from toolhand.agent_node.events import ignore
+from toolhand.agent_node.memory_file import FOLDER
 from toolhand.bench.dialogue.conversation import ConversationJob, utterances
 from toolhand.bench.dialogue.ways import InProcess, OverMcp, OverRos, SpokenTo, Told, over_mcp
 from toolhand.bench.stats import rate_row

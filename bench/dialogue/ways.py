@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.mcp.saying import hearing
 from toolhand.agent_node.mcp.sessions import SharedRobot
-from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.policies.options import PolicyOptions
+from toolhand.agent_node.protocol import OWN
 from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
 from toolhand.agent_node.runs.sentence import FIRST_TASK
+from toolhand.agent_node.session import SessionCommand
 from toolhand.bench.dialogue.conversation import TalkedTo
 from toolhand.sim.station import Station
 from toolhand.tool_nodes import plain_json
@@ -76,13 +78,14 @@ class SpokenTo(SharedRobot):
     """
 
     def __init__(self, station: Station) -> None:
-        super().__init__(station.toolbox, station.arm, station.new_toolbox(SUITES))
+        heard = hearing("scripted", OWN, station.toolbox, station.new_toolbox, PolicyOptions(), station.robot)
+        super().__init__(station.toolbox, station.arm, heard)
         self.commands: list[str] = []
 
-    def carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+    def carry_out(self, command: SessionCommand) -> Episode:
         """See `SharedRobot`."""
-        self.commands.append(sentence)
-        return super().carry_out(sentence, policy, memory)
+        self.commands.append(command.sentence)
+        return super().carry_out(command)
 
 
 class OverMcp:

@@ -136,7 +136,7 @@ class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
 BENCH = PolicyBench()
 
 
-_FREE = frozenset({"deadline_s", "price_prompt", "price_completion", "logprobs"})
+_FREE = frozenset({"deadline_s", "price_prompt", "price_completion", "price_cached", "logprobs"})
 """Settings of a model that change nothing that it says."""
 
 

@@ -85,6 +85,7 @@ _TITLES: Mapping[str, str] = {
     "evic": "E-ViC",
     "last": "LAST",
     "wrist": "Second view",
+    "native": "Native",
 }
 
 _SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
@@ -147,6 +148,15 @@ FAMILIES: Sequence[Family] = (
         _SEEING,
     ),
     Family("last", "Zooming", ("ZoomCrop",), "function tool"),
+    Family(
+        "native",
+        "In one call",
+        ("robot.look", "robot.pick", "robot.place", "robot.*"),
+        "-",
+        ("Camera", "Segmenter", "GraspGenerator", "Planner", "Arm"),
+        _SEEING,
+        others="simulated arm; ROS 2 controllers and topics",
+    ),
     Family(
         "wrist",
         "The camera at the wrist",

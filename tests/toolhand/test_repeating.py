@@ -29,6 +29,8 @@ OTHER: dict[str, Any] = {
     "protocol": "native",
     "seed": 7,
     "suite": "spacetools,last",
+    "advice": False,
+    "picture": Path("shown.png"),
     "role": "observer",
     "approval": "dry-run",
     "turns": 5,

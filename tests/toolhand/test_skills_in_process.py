@@ -10,8 +10,8 @@ import pytest
 from toolhand.agent_node.console.narration import Narrator
 from toolhand.agent_node.console.terminal import Interrupt
 from toolhand.agent_node.dialogue.acts import SkillAct
-from toolhand.agent_node.dialogue.memory import RobotMemory
 from toolhand.agent_node.dialogue.skills import skill_policy
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.cli.run_command import RunCommand
 from toolhand.cli.run_in_process import ProcessSession

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.toolhand.test_cli import Cli
-from toolhand.agent_node.dialogue.memory import DoneDeed, OperatorMemory, RobotMemory, SeenThing, Spot
-from toolhand.agent_node.dialogue.memory_file import FOLDER, MemoryFile
+from toolhand.agent_node.dialogue.memory import OperatorMemory
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.memory_file import FOLDER, MemoryFile
 from toolhand.agent_node.runs.index import list_runs
 from toolhand.cli import prompt
 from toolhand.cli import talk as talking
@@ -145,9 +146,8 @@ def kept(folder: Path) -> Path:
     spot = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
     robot = RobotMemory([DoneDeed("pick up the lemon", "pick", "lemon", spot)], [SeenThing("bowl", (0.2, 0.3), 5.0)])
     path = folder / FOLDER / "talk-1.json"
-    MemoryFile(
-        path, robot, OperatorMemory(last_thing="lemon", left=["pick up the can"], stopped_because="stopped")
-    ).write()
+    operator = OperatorMemory(last_thing="lemon", left=["pick up the can"], stopped_because="stopped")
+    MemoryFile(path, robot=robot, operator=operator).write()
     return path
 
 

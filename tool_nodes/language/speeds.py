@@ -122,3 +122,9 @@ def spoken_speed(sentence: str) -> SpokenSpeed | None:
         return None
     _, share, words = min(whole, key=lambda each: each[1])
     return SpokenSpeed(share, words)
+
+
+def spoken_share(sentence: str) -> float:
+    """Share of the allowed speed that a sentence asks for, in (0, 1]; 1 where it asks for none."""
+    speed = spoken_speed(sentence)
+    return 1.0 if speed is None else speed.share

@@ -294,6 +294,7 @@ def remote_toolbox(
     """
     deadlines = deadlines or Deadlines()
     manipulator = RemoteManipulator(node, deadlines, stopped, stops)
+    soon = replace(deadlines, availability_s=min(deadlines.availability_s, _HELD_WITHIN_S))
     backends = Backends(
         pointer=RemotePointer(node, deadlines),
         detector=RemoteDetector(node, deadlines),
@@ -302,7 +303,13 @@ def remote_toolbox(
         reader=RemoteTextReader(node, deadlines),
         grasps=RemoteGraspTools(node, deadlines),
         boxes=RemoteBoundingBoxTools(node, deadlines),
-        robot=robot_tools(role, RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
+        robot=robot_tools(
+            role,
+            RemoteCamera(node, deadlines),
+            manipulator,
+            clock=lambda: manipulator.motion_time_s,
+            wrist=RemoteCamera(node, soon, "wrist"),
+        ),
         code=CodeExecutor(),
     )
     return make_toolbox(backends, suites)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated, Any, Protocol
@@ -56,6 +56,21 @@ class InvalidValue(ValueError):
         self.level = level
 
 
+class MissingVariable(InvalidValue):
+    """A `$variable` that does not exist.
+
+    Args:
+        name: Its name, without the dollar sign.
+        text: See `InvalidValue`.
+        known: The variables that there are, in words.
+    """
+
+    def __init__(self, name: str, text: str, known: str) -> None:
+        super().__init__(f"{text}; known variables: {known}")
+        self.name = name
+        self.told = text
+
+
 def describe(value: Any) -> str:
     """A short description of a value for a model: kind and shape, never the content of arrays."""
     if isinstance(value, SessionImage):
@@ -100,7 +115,7 @@ def resolve(value: Any, lookup: Lookup) -> Any:
         known = ", ".join(newest) or "none yet"
         if len(named) > len(newest):
             known += f" and {len(named) - len(newest)} older ones"
-        raise InvalidValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
+        raise MissingVariable(value[1:], f"refers to {shortened(value)}, which does not exist", known)
     return lookup.variables[value[1:]]
 
 
@@ -116,6 +131,23 @@ def image_at(lookup: Lookup, index: int) -> SessionImage:
             Level.INDEX,
         )
     return image
+
+
+def _in_pixels(lookup: Lookup, side: str) -> str:
+    """What to do with pixels where a share of an image is wanted; "" where no image is known."""
+    images = [image for image in lookup.images if not isinstance(image, PackedImage)]
+    newest = next((image for image in reversed(images) if image.frame is not None), images[-1] if images else None)
+    if newest is None:
+        return ""
+    width, height = newest.size
+    number = {"width": str(width), "height": str(height)}.get(side, f"{width} and {height}")
+    return f": divide pixels by the picture's {side}, {number}"
+
+
+def are_shares(numbers: Iterable[float]) -> bool:
+    """True where coordinates can only be meant as shares of an image, from 0 to 1: some are no whole numbers."""
+    known = list(numbers)
+    return bool(known) and all(0.0 <= n <= 1.0 for n in known) and any(n != int(n) for n in known)
 
 
 def reference_schema(what: str) -> dict[str, Any]:
@@ -158,13 +190,21 @@ class NumberArgument:
     Attributes:
         low, high: Bounds.
         exclusive_low: The lower bound itself is refused.
+        share_of: "width" or "height", of which side of an image it is a share; "" for other numbers.
         reference: A `$variable` that holds a number is accepted too.
+        derived: It is the focal length of the image that the variables beside it belong to, unless it is given.
     """
 
     low: float = -math.inf
     high: float = math.inf
     exclusive_low: bool = False
     reference: bool = False
+    derived: bool = False
+    share_of: str = ""
+
+    def of_image(self, image: SessionImage) -> float | None:
+        """What it is where a call leaves it out; None where that is not known."""
+        return None if image.view is None else float(image.view.K[0, 0])
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the number, or of a reference to one where that is accepted."""
@@ -184,33 +224,58 @@ class NumberArgument:
                 bound = f"greater than {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
             else:
                 bound = f"between {self.low:g} and {self.high:g}"
-            raise InvalidValue(f"must be {bound}, got {number:g}")
+            pixels = _in_pixels(lookup, self.share_of) if self.share_of and number > self.high else ""
+            raise InvalidValue(f"must be {bound}, got {number:g}{pixels}")
         return number
 
 
 @dataclass(frozen=True)
-class TextArgument:
-    """A non-empty text of limited length."""
-
-    max_length: int = 300
+class CountArgument:
+    """A whole number from 1 on."""
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
-        return {"type": "string", "minLength": 1, "maxLength": self.max_length}
+        return {"type": "integer", "minimum": 1}
+
+    def parse(self, value: Any, lookup: Lookup) -> int:
+        """The number."""
+        value = whole_number(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidValue(f"must be a whole number from 1 on, got {show(value)}")
+        return value
+
+
+@dataclass(frozen=True)
+class TextArgument:
+    """A text of limited length; an empty one is refused where `least` is 1."""
+
+    max_length: int = 300
+    least: int = 1
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "string", "minLength": self.least, "maxLength": self.max_length}
 
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The text, stripped."""
         if not isinstance(value, str):
             raise InvalidValue(f"must be a string, got {show(value)}")
         text = value.strip()
-        if not text or len(text) > self.max_length:
-            raise InvalidValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
+        if not self.least <= len(text) <= self.max_length:
+            raise InvalidValue(f"must have {self.least} to {self.max_length} characters, got {len(text)}")
         return text
 
 
 @dataclass(frozen=True)
 class ImageArgument:
     """An image, by its index in the conversation or by a variable that holds one."""
+
+    derived = True
+    """It is the image that the variables beside it belong to, unless it is given."""
+
+    def of_image(self, image: SessionImage) -> SessionImage:
+        """What it is where a call leaves it out."""
+        return image
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the index or of a reference to an image."""
@@ -224,7 +289,7 @@ class ImageArgument:
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not lookup.images:
-            raise InvalidValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
+            raise InvalidValue("refers to an image, but none was taken or shown yet", Level.INDEX)
         if not 0 <= value < len(lookup.images):
             raise InvalidValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
         return image_at(lookup, value)
@@ -314,17 +379,45 @@ class ArrayArgument:
             lowest, highest = float(np.min(array)), float(np.max(array))
             if lowest < self.low or highest > self.high:
                 worst = lowest if lowest < self.low else highest
-                raise InvalidValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
+                pixels = _in_pixels(lookup, "width and height") if self.high == 1.0 < worst else ""
+                raise InvalidValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}{pixels}")
         return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
+
+
+@dataclass(frozen=True)
+class OrNoneArgument:
+    """An argument that a call may leave out, or give as null: some models write all that a schema lists.
+
+    Attributes:
+        kind: Its type where it is given.
+    """
+
+    kind: ArgumentType
+
+    @property
+    def newest(self) -> bool:
+        """See `ArrayArgument`."""
+        return bool(getattr(self.kind, "newest", False))
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of what is given."""
+        return self.kind.schema()
+
+    def parse(self, value: Any, lookup: Lookup) -> Any:
+        """The value, or None."""
+        return None if value is None else self.kind.parse(value, lookup)
 
 
 CallingSession = Annotated[Lookup, SessionArgument()]
 Text = Annotated[str, TextArgument()]
+UnitX = Annotated[float, NumberArgument(0.0, 1.0, share_of="width")]
+UnitY = Annotated[float, NumberArgument(0.0, 1.0, share_of="height")]
 Unit = Annotated[float, NumberArgument(0.0, 1.0)]
-FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True)]
+FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True, derived=True)]
 ImageIndex = Annotated[SessionImage, ImageArgument()]
 Data = Annotated[NDArray[Any], ArrayArgument("numeric array (H, W) or (H, W, C)", mixed=True)]
-Mask = Annotated[BoolArray, ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)]
+_MASK = ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)
+Mask = Annotated[BoolArray, _MASK]
 PointCloud = Annotated[NDArray[np.float32], ArrayArgument("point cloud (N, 3)", (None, 3))]
 Points2D = Annotated[
     FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
@@ -333,6 +426,13 @@ _POINT = ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0,
 """Normalized point of an image: 0 and 1 are its edges [-]."""
 Point2D = Annotated[FloatArray, _POINT]
 NewestPoint2D = Annotated[FloatArray, replace(_POINT, newest=True)]
+NewestPoint2DOrNone = Annotated[FloatArray | None, OrNoneArgument(replace(_POINT, newest=True))]
+NewestBoxOrNone = Annotated[
+    FloatArray | None,
+    OrNoneArgument(replace(_POINT, what="box [left, top, right, bottom]", shape=(4,), newest=True)),
+]
+NewestMaskOrNone = Annotated[BoolArray | None, OrNoneArgument(replace(_MASK, newest=True))]
+CountOrNone = Annotated[int | None, OrNoneArgument(CountArgument())]
 FARTHEST_M = 100.0
 """Farthest coordinate of a point or pose that the arm is sent to [m]: far beyond any arm and far below
 what overflows in a point cloud's float32."""

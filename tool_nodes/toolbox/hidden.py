@@ -24,7 +24,7 @@ _NOT_SEEN = frozenset(
 """Errors that the arm before an object or a place may be the cause of."""
 _AROUND = 0.08
 """What lies so far about a point, as a share of the image's sides, is there [-]: half an object."""
-_LEAST = 0.02
+LEAST = 0.02
 """Less of an image than this tells nobody that something is hidden [-]: a finger has as much."""
 
 
@@ -46,7 +46,7 @@ def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | Non
     robot = image.cut(image.frame.robot)
     points = _points(values)
     share = float(np.mean([_around(robot, point) for point in points])) if points else float(robot.mean())
-    if share < _LEAST:
+    if share < LEAST:
         return error
     where = "the picture there" if points else "the picture"
     hint = f"The arm covers {100 * share:.0f} % of {where}: bring it away with robot.return_to_park, and look again."

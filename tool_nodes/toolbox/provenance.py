@@ -158,6 +158,11 @@ def names_made(makes: Iterable[str], arguments: Mapping[str, Any]) -> set[str]:
     return names
 
 
+def makes(names: Iterable[str], variable: str) -> bool:
+    """Whether a tool that makes variables of some names, see `names_made`, can make one."""
+    return any(re.fullmatch(re.sub(r"\\\{\w+\\\}", r"\\w+", re.escape(name)), variable) for name in names)
+
+
 @dataclass(frozen=True, eq=False)
 class Used:
     """What a call was given of a conversation.
@@ -258,6 +263,16 @@ class Used:
         if given or view is None or seen is None or (view.camera, view.stamp) != (seen.camera, seen.stamp):
             return tuple(given)
         return (SeenPart.of(SessionImage(seen.rgb, seen), index),)
+
+
+def image_of(names: Iterable[str], session: Known) -> SessionImage | None:
+    """The camera picture, as it was taken, that the first of some variables belongs to which belongs to one."""
+    for name in names:
+        origin = session.origin(name)
+        for seen in origin.images if origin is not None else ():
+            if seen.frame is not None and seen.window is None and seen.size == seen.frame.size:
+                return SessionImage(seen.frame.rgb, seen.frame)
+    return None
 
 
 NOTHING_USED = Used({}, {}, (), "")

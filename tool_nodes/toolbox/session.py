@@ -10,6 +10,7 @@ from toolhand.tool_nodes.toolbox.arguments import SessionArgument
 from toolhand.tool_nodes.toolbox.grasp_memory import GraspMemory
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory
+from toolhand.tool_nodes.toolbox.marks import Marks
 from toolhand.tool_nodes.toolbox.provenance import VariableOrigin
 from toolhand.tool_nodes.types import Frame
 
@@ -29,6 +30,7 @@ class Session:
         grasps: Targets of the grasps it has computed, and the object that is held.
         calls: How many calls a policy has made so far; None where the agent looks for itself.
         speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
+        marks: The objects that the newest image with marks has numbered; None before the first.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -41,6 +43,7 @@ class Session:
     grasps: GraspMemory = field(default_factory=GraspMemory, repr=False)
     calls: int | None = 0
     speed: float = 1.0
+    marks: Marks | None = field(default=None, repr=False)
 
     def fork(self) -> Session:
         """The same once more, to go on by itself; images and arrays, which are never written into, are shared."""
@@ -55,6 +58,7 @@ class Session:
             self.grasps.fork(),
             self.calls,
             self.speed,
+            self.marks,
         )
 
     def origin(self, name: str) -> VariableOrigin | None:

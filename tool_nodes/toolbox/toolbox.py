@@ -10,33 +10,30 @@ from __future__ import annotations
 import copy
 import difflib
 import functools
-import inspect
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import Any, Protocol
 
 import numpy as np
-from docstring_parser import DocstringStyle
-from docstring_parser import parse as parse_docstring
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
-from toolhand.tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
-from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.arguments import VARIABLE, InvalidValue, MissingVariable, show
 from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm
 from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
-from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, names_made
+from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, image_of, makes
 from toolhand.tool_nodes.toolbox.session import InSession as InSession
 from toolhand.tool_nodes.toolbox.session import Session as Session
-
-F = TypeVar("F", bound=Callable[..., ToolResult])
-
-TIMEOUT_S = 30.0
-"""Longest duration of a call where a tool declares none [s]."""
+from toolhand.tool_nodes.toolbox.short_schemas import is_derived
+from toolhand.tool_nodes.toolbox.spec import TIMEOUT_S as TIMEOUT_S
+from toolhand.tool_nodes.toolbox.spec import ToolSpec as ToolSpec
+from toolhand.tool_nodes.toolbox.spec import specs_of
+from toolhand.tool_nodes.toolbox.spec import tool as tool
+from toolhand.tool_nodes.toolbox.wrong_picture import not_of_things
 
 _COMPARED = 100
 """Characters of an unknown name that are compared with the known ones."""
@@ -46,178 +43,6 @@ _SHOWN_NAMES = 20
 
 _PASSING_ERRORS = (ErrorCode.TIMEOUT, ErrorCode.UNAVAILABLE)
 """A call that ended so may end otherwise the next time."""
-
-
-@dataclass(frozen=True)
-class _Mark:
-    name: str
-    aliases: tuple[str, ...]
-    renamed: Mapping[str, str]
-    motion: bool
-    stepwise: bool
-    timeout_s: float | None
-    repeatable: bool
-    example: Example | None
-    makes: tuple[str, ...]
-
-
-def tool(
-    name: str,
-    *,
-    aliases: Iterable[str] = (),
-    renamed: Mapping[str, str] | None = None,
-    motion: bool = False,
-    stepwise: bool = False,
-    timeout_s: float | None = TIMEOUT_S,
-    repeatable: bool = False,
-    example: Example | None = None,
-    makes: Iterable[str] = (),
-) -> Callable[[F], F]:
-    """Offer a method as a tool; the class attribute `suite` of its class says whose it is.
-
-    Args:
-        name: Released name, e.g. "sam2.segment_from_point".
-        aliases: Other names of the same tool.
-        renamed: Other names of its arguments, {other: own}.
-        motion: True if the call moves the robot.
-        stepwise: True if only the problems of the first level that has any are reported, not all of them.
-        timeout_s: Longest time of a call [s]; None for a tool that keeps deadlines of its own.
-        repeatable: True if the same call may give another result the next time.
-        example: A call that shows what it does.
-        makes: Names of the `$variables` that a call sets; `{argument}` in one stands for that argument's words. A call
-            that was to set one and did not leaves none of that name. Of a tool that does not say, those are taken that
-            it has set in the conversation.
-    """
-
-    def mark(function: F) -> F:
-        renames = dict(renamed or {})
-        marked = _Mark(name, tuple(aliases), renames, motion, stepwise, timeout_s, repeatable, example, tuple(makes))
-        function.__tool__ = marked  # type: ignore[attr-defined]
-        return function
-
-    return mark
-
-
-@dataclass(frozen=True)
-class ToolSpec:
-    """One tool as offered.
-
-    Attributes:
-        name: Released name.
-        description: First sentences of the docstring.
-        kinds: Argument name to kind, in order, without those that the toolbox gives itself (`given`).
-        argument_docs: Argument name to its description.
-        required: Arguments without a default.
-        aliases: Other names of the tool.
-        renamed: Other names of its arguments, {other: own}.
-        motion: True if the call moves the robot.
-        function: Called with the checked values by name.
-        suite: Which paper's toolbox it belongs to.
-        given: Arguments that receive the conversation.
-        printed: False for a tool that is offered beside those of the chosen suites: no prompt of a paper lists it.
-        stepwise, timeout_s, repeatable, example, makes: See `tool`.
-    """
-
-    name: str
-    description: str
-    kinds: Mapping[str, ArgumentType]
-    argument_docs: Mapping[str, str]
-    required: tuple[str, ...]
-    aliases: tuple[str, ...]
-    renamed: Mapping[str, str]
-    motion: bool
-    function: Callable[..., ToolResult]
-    suite: str = ""
-    given: tuple[str, ...] = ()
-    stepwise: bool = False
-    timeout_s: float | None = TIMEOUT_S
-    repeatable: bool = False
-    example: Example | None = None
-    printed: bool = True
-    makes: tuple[str, ...] = ()
-
-    def schema(self) -> dict[str, Any]:
-        """The tool in the function-calling form that chat templates expect."""
-        properties = {}
-        for argument, kind in self.kinds.items():
-            described = kind.schema()
-            doc = self.argument_docs.get(argument, "")
-            properties[argument] = described | ({"description": doc} if doc else {})
-        return {
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description,
-                "parameters": {
-                    "type": "object",
-                    "properties": properties,
-                    "required": list(self.required),
-                    "additionalProperties": False,
-                },
-            },
-        }
-
-    def left_undone(self, arguments: Any, session: Session, why: str, made: Collection[str] = ()) -> None:
-        """Drop the variables that a call was to make and did not: the old ones would be taken for the new ones.
-
-        Args:
-            arguments: Arguments of the call, as they were written.
-            session: The conversation.
-            why: End of the call, in a few words.
-            made: The variables that it made all the same.
-        """
-        if self.makes:
-            written = arguments if isinstance(arguments, Mapping) else {}
-            wanted = names_made(self.makes, {self.renamed.get(key, key): value for key, value in written.items()})
-        elif made:  # what else such a tool makes is not known
-            return
-        else:
-            wanted = {variable for variable, origin in session.origins.items() if origin.tool == self.name}
-        session.forget(wanted - set(made), f"{self.name} was called to make it anew and did not ({why})")
-
-
-@functools.lru_cache(maxsize=1024)
-def _described(function: Callable[..., Any]) -> ToolSpec:
-    """What a function's signature and docstring say; read once, since each conversation has a toolbox of its own."""
-    mark: _Mark = function.__tool__  # type: ignore[attr-defined]
-    hints = get_type_hints(function, include_extras=True)
-    doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-    kinds = {}
-    for parameter in parameters:
-        metadata = getattr(hints[parameter.name], "__metadata__", ())
-        if not metadata:
-            raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
-        kinds[parameter.name] = metadata[0]
-    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionArgument))
-    return ToolSpec(
-        name=mark.name,
-        description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
-        kinds={name: kind for name, kind in kinds.items() if name not in given},
-        argument_docs={
-            p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params if p.arg_name not in given
-        },
-        required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty and p.name not in given),
-        aliases=mark.aliases,
-        renamed=mark.renamed,
-        motion=mark.motion,
-        function=function,
-        given=given,
-        stepwise=mark.stepwise,
-        timeout_s=mark.timeout_s,
-        repeatable=mark.repeatable or mark.motion,
-        example=mark.example,
-        makes=mark.makes,
-    )
-
-
-def _specs_of(provider: object) -> Iterable[ToolSpec]:
-    if hasattr(provider, "tool_specs"):
-        return list(provider.tool_specs())
-    members: list[Any] = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
-    suite = getattr(provider, "suite", "")
-    known: dict[str, Any] = {"suite": suite, "printed": getattr(provider, "printed", True)}
-    return [replace(_described(getattr(member, "__func__", member)), function=member, **known) for member in members]
 
 
 @dataclass(frozen=True)
@@ -266,9 +91,16 @@ class Tools(Protocol):
         """Run one tool; every failure comes back as `result.error`."""
 
 
-def printed_schemas(tools: Tools) -> list[dict[str, Any]]:
-    """JSON schemas of the tools of the chosen suites alone, as papers print them in their prompts, sorted by name."""
-    return [schema for schema in tools.schemas() if tools.specs[schema["function"]["name"]].printed]
+def printed_schemas(tools: Tools, slim: bool = False) -> list[dict[str, Any]]:
+    """JSON schemas of the tools of the chosen suites alone, sorted by name.
+
+    Args:
+        tools: The tools.
+        slim: In the short form, for servers that take tools natively (the protocol `native`), with the `$variables`
+            that each call needs and sets, and without what follows from the picture or is only checked; else as papers
+            print them in their prompts.
+    """
+    return [tools.specs[name].schema(slim) for name in sorted(tools.specs) if tools.specs[name].printed]
 
 
 class Toolbox:
@@ -291,11 +123,19 @@ class Toolbox:
         chosen = None if suites is None else frozenset(suites)
         for provider in providers:
             self._new_job = getattr(provider, "job", self._new_job)
-            for spec in _specs_of(provider):
+            for spec in specs_of(provider):
                 if chosen is None or spec.suite in chosen:
                     self._add(spec)
 
     def _add(self, spec: ToolSpec) -> None:
+        """Offer a tool; one that two suites offer, by the same function, is that of its own suite."""
+        known = self.specs.get(self._names.get(spec.name, ""))
+        if known is not None and _is_same(known, spec):
+            owner = getattr(spec.function, "__self__", None)
+            if not spec.printed or spec.suite != getattr(owner, "suite", None):
+                return
+            del self.specs[known.name]
+            self._names = {name: own for name, own in self._names.items() if own != known.name}
         for name in (spec.name, *spec.aliases):
             if name in self._names:
                 raise ValueError(f"two tools are called {name!r}")
@@ -312,9 +152,9 @@ class Toolbox:
         """Within it, the calls of this thread belong together: a stop of the arm ends them all, as one motion."""
         return self._new_job()
 
-    def schemas(self) -> list[dict[str, Any]]:
-        """JSON schemas of all tools, sorted by name."""
-        return [self.specs[name].schema() for name in sorted(self.specs)]
+    def schemas(self, slim: bool = False) -> list[dict[str, Any]]:
+        """JSON schemas of all tools, sorted by name; `slim` as of `printed_schemas`."""
+        return [self.specs[name].schema(slim) for name in sorted(self.specs)]
 
     def is_motion(self, name: str) -> bool:
         """True if the name is a tool that moves the robot."""
@@ -323,8 +163,9 @@ class Toolbox:
     def find(self, name: str) -> ToolSpec:
         """The tool of a name or alias. Raises ToolError UNKNOWN_TOOL."""
         if name not in self._names:
-            near = difflib.get_close_matches(name[:_COMPARED], self._names, n=3, cutoff=0.4)
-            listed = sorted(self.specs)
+            found = difflib.get_close_matches(name[:_COMPARED], self._names, n=3, cutoff=0.4)
+            listed = sorted(name for name, spec in self.specs.items() if spec.printed)
+            near = [each for each in dict.fromkeys(self._names[each] for each in found) if each in listed]
             more = f" and {len(listed) - _SHOWN_NAMES} more" if len(listed) > _SHOWN_NAMES else ""
             offered = f"Tools: {', '.join(listed[:_SHOWN_NAMES])}{more}."
             hint = f"Did you mean {' or '.join(near)}?" if near else offered
@@ -356,21 +197,40 @@ class Toolbox:
                 problems.append((0, f"argument {key!r} is given twice"))
             else:
                 given[own] = value
+        given |= self._derived(spec, given, session)
         problems += [(0, f"argument {key!r} is missing") for key in spec.required if key not in given]
-        values = {}
+        values, lost = {}, []
         for key, value in given.items():
             try:
                 values[key] = spec.kinds[key].parse(value, session)
+            except MissingVariable as problem:
+                sets = self._makers(problem.name)
+                told = f"{problem.told}; {sets} sets it" if sets else str(problem)
+                lost.append((problem.level, f"argument {key!r} {told}"))
             except InvalidValue as problem:
                 problems.append((problem.level, f"argument {key!r} {problem}"))
-        if problems:
-            first = min(level for level, _ in problems)
-            reported = [text for level, text in problems if not spec.stepwise or level == first]
+        if problems or lost:
+            first = min(level for level, _ in (*lost, *problems))
+            wrong, rest = ([t for level, t in of if not spec.stepwise or level == first] for of in (lost, problems))
+            # Every variable that is missing is told, however many there are: each has a tool that makes it.
+            reported = [*(["; ".join(wrong)] if wrong else []), *rest]
             raise invalid(f"{spec.name}: {self._guard.joined(reported)}.")
         used = Used.by(given, values, spec.kinds, session)
         used.require_one_image(spec.name)
         used.require_newest(spec.name, spec.kinds, session)
         return spec, values, used
+
+    def _derived(self, spec: ToolSpec, given: Mapping[str, Any], session: Session) -> dict[str, Any]:
+        """The arguments that a call leaves out and the image of its `$variables` gives."""
+        named = {key: value[1:] for key, value in given.items() if isinstance(value, str) and VARIABLE.match(value)}
+        missing = [key for key in spec.required if key not in given and is_derived(key, spec.kinds, named)]
+        image = image_of(named.values(), session) if missing else None
+        return {} if image is None else {key: spec.kinds[key].of_image(image) for key in missing}  # type: ignore[attr-defined]
+
+    def _makers(self, variable: str) -> str:
+        """The tools that set a variable, the first two; "" where none does."""
+        makers = sorted(name for name, spec in self.specs.items() if spec.printed and makes(spec.makes, variable))
+        return " or ".join(makers[:2])
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool; every failure comes back as `result.error`, never as an exception."""
@@ -393,7 +253,7 @@ class Toolbox:
         if result.error is not None:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
-            known = hidden_by_arm(result.error, values, session.seen)
+            known = not_of_things(hidden_by_arm(result.error, values, session.seen), values, session)
             text = self._guard.short(f"Error {known.code}: {known}")
             result = replace(result, error=known, text=text, outlined=None)
             if not self.is_motion(name):
@@ -434,6 +294,11 @@ class Toolbox:
         if times > 1:
             text += f" (the same call as before, {times} times in a row: its result cannot change)"
         return replace(result, text=text)
+
+
+def _is_same(one: ToolSpec, other: ToolSpec) -> bool:
+    functions = [getattr(spec.function, "__func__", spec.function) for spec in (one, other)]
+    return functions[0] is functions[1] and one.suite != other.suite
 
 
 def _as_session_image(image: NDArray[np.uint8], result: ToolResult, values: Mapping[str, Any]) -> SessionImage:

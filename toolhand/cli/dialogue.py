@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import tyro
 
 from toolhand.agent_node.console.terminal import AsJson, emit, plain, tell
-from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory, Spot, at_point
-from toolhand.agent_node.dialogue.memory_file import FOLDER, load
+from toolhand.agent_node.dialogue.memory import OperatorMemory
+from toolhand.agent_node.memory import RobotMemory, Spot, at_point
+from toolhand.agent_node.memory_file import FOLDER, load
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.cli.run_command import RUNS_DIR
 from toolhand.tool_nodes.results import ToolError, invalid
 
@@ -36,7 +38,7 @@ def dialogue_show(sessions: DialogueNames = (), runs_dir: Path = RUNS_DIR, as_js
     status = 0
     for file in files:
         try:
-            memories = load(file)
+            memories = load(file, {"robot": RobotMemory, "operator": OperatorMemory})
         except ToolError as error:
             status = 1
             documents[file.stem] = {"problem": str(error)}

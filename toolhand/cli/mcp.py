@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from toolhand.agent_node.console.options import Unprefixed
+from toolhand.agent_node.console.options import PolicySpec, ProtocolName, Unprefixed
 from toolhand.agent_node.console.terminal import INTERRUPTED, say
 from toolhand.agent_node.mcp.settings import DEFAULT_HTTP, HttpOptions
+from toolhand.agent_node.policies.options import ModelSettings, PolicyOptions
+from toolhand.agent_node.protocol import OWN
 from toolhand.cli.options import DEFAULT_STATION, StationOptions, ToolboxRole
 from toolhand.tool_nodes.extras import install_extra
 from toolhand.tool_nodes.results import invalid, unavailable
@@ -18,6 +20,8 @@ from toolhand.tool_nodes.results import invalid, unavailable
 if TYPE_CHECKING:
     from toolhand.agent_node.mcp.sessions import SharedRobot
 
+DEFAULT_POLICY = "scripted"
+_DEFAULT_MODEL = ModelSettings()
 EXTRA = "The MCP server needs the extra mcp."
 
 McpApproval = Annotated[
@@ -38,12 +42,16 @@ def mcp(
     role: ToolboxRole = "operator",
     approval: McpApproval = "auto",
     http: Unprefixed[HttpOptions] = DEFAULT_HTTP,
+    policy: PolicySpec = DEFAULT_POLICY,
+    protocol: ProtocolName = OWN,
+    model: ModelSettings = _DEFAULT_MODEL,
 ) -> int:
     """Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.
 
     Over stdio there is one client. Over HTTP each session has its own variables and images, and the address and a
     token that clients must send are printed; only programs on this machine can connect. With the tool `say` a client
-    speaks to the robot as an operator does. With --approval ask-motion every motion is asked about at this terminal;
+    speaks as an operator does to the --policy that works the robot, and whose --protocol is its own unless you name
+    another. With --approval ask-motion every motion is asked about at this terminal;
     over stdio there is none, and nothing moves.
     """
     if transport == "stdio" and replace(http, idle_s=DEFAULT_HTTP.idle_s) != DEFAULT_HTTP:
@@ -55,7 +63,7 @@ def mcp(
         if (error.name or "").startswith(("toolhand.agent_node", "toolhand.tool_nodes")):
             raise
         raise unavailable(EXTRA, f"Install it with: {install_extra('mcp')}") from error
-    shared = _shared_robot(options, role, approval)
+    shared = _shared_robot(options, role, approval, policy, protocol, model)
     if transport == "stdio":
         ended_by = serve_stdio(shared)
     else:
@@ -69,14 +77,22 @@ def _announce(address: str, token: str) -> None:
         say(f"Clients must send the header  Authorization: Bearer {token}")
 
 
-def _shared_robot(options: StationOptions, role: Literal["operator", "observer"], approval: str) -> SharedRobot:
+def _shared_robot(
+    options: StationOptions,
+    role: Literal["operator", "observer"],
+    approval: str,
+    policy: str = DEFAULT_POLICY,
+    protocol: str = OWN,
+    model: ModelSettings = _DEFAULT_MODEL,
+) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from toolhand.agent_node.console.approve import TerminalApprover
-    from toolhand.agent_node.dialogue.skills import SUITES
+    from toolhand.agent_node.mcp.saying import hearing
     from toolhand.agent_node.mcp.sessions import SharedRobot
+    from toolhand.agent_node.session_tools import TheirTools
     from toolhand.sim.station import Station
     from toolhand.tool_nodes.motion.guard import MotionGuard, parse_mode
-    from toolhand.tool_nodes.toolbox.toolbox import Toolbox, ToolSpec
+    from toolhand.tool_nodes.toolbox.toolbox import Toolbox
     from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
     from toolhand.tool_nodes.tools.suites import parse_suites
 
@@ -86,16 +102,14 @@ def _shared_robot(options: StationOptions, role: Literal["operator", "observer"]
     station = options.make(role, guard, lambda stage: shared.enter(stage))
     toolbox = station.toolbox
 
-    class Theirs:
-        """The tools of the other suites, which look at images and take none."""
-
-        def tool_specs(self) -> list[ToolSpec]:
-            return list(toolbox.specs.values())
-
     looking = "spacetools" in parse_suites(options.suite)
+    speaks = role == "operator" and (looking or policy != DEFAULT_POLICY)
+    more = PolicyOptions(**asdict(model), seed=options.seed, stopped=lambda: shared.interrupted)
     shared = SharedRobot(
-        toolbox if looking else Toolbox([CameraTools(station.camera), Theirs()]),
+        toolbox if looking else Toolbox([CameraTools(station.camera), TheirTools(toolbox)]),
         getattr(station, "arm", None),  # the mock robot has none
-        station.new_toolbox(SUITES) if looking and role == "operator" and isinstance(station, Station) else None,
+        hearing(policy, protocol, toolbox, station.new_toolbox, more, station.robot)
+        if speaks and isinstance(station, Station)
+        else None,
     )
     return shared

@@ -19,14 +19,13 @@ UNPREFIXED = frozenset({"ports"})
 
 
 def recorded(command: RunCommand) -> dict[str, Any]:
-    """The options of a run as entries of `result.json`, the protocol by its name.
+    """The options of a run as entries of `result.json`, the protocol and the suites by their names.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a protocol that there is not.
     """
-    from toolhand.agent_node.policies.registry import protocol_of
-
-    written = {"protocol": protocol_of(command.policy, command.protocol).name}
+    picture = command.picture and str(command.picture.absolute())
+    written = {"protocol": command.written.name, "suite": command.suites, "picture": picture}
     return {
         RECORDED_AS.get(name, name): asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
         for name, value in (command.options() | written).items()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ from toolhand.tool_nodes.results import ErrorCode, invalid
 from toolhand.tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
+    from toolhand.agent_node.episode import Episode
     from toolhand.agent_node.runs.mcap.reading import RecordedStep
 
 MAX_SPEED = 1000.0
@@ -141,11 +143,16 @@ def _pauses(seconds: float) -> Iterator[float]:
 
 def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
+    from toolhand.agent_node.advice import about_the_robot
     from toolhand.agent_node.agent import Agent
     from toolhand.agent_node.console.approve import TerminalApprover
+    from toolhand.agent_node.memory import RobotMemory
+    from toolhand.agent_node.policies.registry import protocol_of
     from toolhand.agent_node.policies.replay import Replay
-    from toolhand.agent_node.protocol import load_protocol
+    from toolhand.agent_node.session import POLICY_SESSION, PolicySession, SessionCommand, SessionSetup
+    from toolhand.agent_node.session_kinds import session_of
     from toolhand.cli import options as stations
+    from toolhand.cli.first_picture import first_picture, picture_file
     from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
     from toolhand.tool_nodes.motion.limits import MotionLimits
     from toolhand.tool_nodes.motion.robot_model import load_robot
@@ -157,7 +164,8 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     about = _simulated(record.result)
     if not trusted:
         _require_at_home(about)
-    protocol = load_protocol(about["protocol"])
+    spec = str(record.result.get("policy", "scripted"))
+    written = protocol_of(spec, about["protocol"], bool(record.result.get("advice")))
     interrupt = Interrupt()
     # What the operator had to approve then has to be approved now: the record of an approval is none.
     limits = MotionLimits(robot=load_robot(about["robot"]))
@@ -177,10 +185,31 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     narrator.header(record.task, record.result)
     with interrupt:
         interrupt.bind(station.arm.stop)
+        protocol = replace(written, robot=about_the_robot(station.robot, station.toolbox))
         settings = ConversationSettings(about["budget"], protocol)
-        policy, ask = Replay(record.folder), _answers_of(record)
-        agent = Agent(policy, station.toolbox, settings, interrupt.is_hit, narrator.hear, ask)
-        outcome = judged_sentence(station, lambda: agent.run(record.task))
+        policy, ask, kind, robot = Replay(record.folder), _answers_of(record), session_of(spec), RobotMemory()
+        toolbox = kind.tools(station.toolbox, robot)
+        picture = record.result.get("picture")
+        images = first_picture(picture_file(Path(picture)) if picture else None, station.camera, toolbox)
+
+        def carry_out(command: SessionCommand) -> Episode:
+            how = command.settings(settings)
+            shown = images if command.look else ()
+            return command.run(Agent(policy, toolbox, how, interrupt.is_hit, narrator.hear, ask, shown))
+
+        session = PolicySession(SessionSetup(carry_out, robot))
+
+        def hear(words: str) -> Episode:
+            if kind is not POLICY_SESSION:
+                return carry_out(SessionCommand(words))
+            station.manipulator.return_to_park()
+            guard.begin_command()
+            return session.say(words).episodes[0]
+
+        for words in policy.earlier:
+            judged_sentence(station, functools.partial(hear, words))
+            station.world.clear_log()
+        outcome = judged_sentence(station, lambda: hear(record.task))
     now = {**record.result, **summarize(outcome, station)}
     narrator.summary(now)
     different = _differences(record.result, now)

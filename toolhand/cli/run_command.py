@@ -10,17 +10,17 @@ import tyro
 
 from toolhand.agent_node.console.options import (
     ObjectSets,
+    OwnSuite,
     PackagePath,
     Perception,
     PolicySpec,
     PortOptions,
     ProtocolName,
     RobotName,
-    Suite,
 )
 from toolhand.agent_node.console.terminal import AsJson
 from toolhand.agent_node.policies.options import ModelSettings
-from toolhand.agent_node.protocol import OWN
+from toolhand.agent_node.protocol import OWN, Protocol
 from toolhand.cli.options import DEFAULT_ROBOT, DefaultNumber, DefaultText, SceneName, Seed, ToolboxRole, typed
 from toolhand.sim.ros.graph import Transport
 from toolhand.sim.simulators import SimulatorName, TruthSource
@@ -41,10 +41,14 @@ RUNS_DIR = Path("runs")
 OF_A_GRAPH = ("scene", "perception", "policy", "protocol", "seed", "suite", "turns", "robot")
 """Options that a graph was started with: what is typed here must be what it has."""
 
-_OF_ONE_TRANSPORT = {"own_graph": "ros", "truth": "ros", "simulator": "ros", "record_depth": "process"}
+_OF_ONE_TRANSPORT = dict.fromkeys(("own_graph", "truth", "simulator"), "ros")
+_OF_ONE_TRANSPORT |= dict.fromkeys(("record_depth", "picture"), "process")
 """Options that one transport alone has."""
-_OF_THE_NODES = ("policy", "protocol", "role", "approval")
+_OF_THE_NODES = ("policy", "protocol", "advice", "role", "approval")
 """Options that the nodes of a graph were started with, and that cannot be chosen for one command."""
+
+_SEES_NOTHING = frozenset({"peria", "evic", "last", "pointing"})
+"""Suites of tools that are shown their pictures."""
 
 _DEFAULT_MODEL = ModelSettings()
 
@@ -55,6 +59,10 @@ class RunCommand:
 
     Attributes:
         text: Sentence for the robot, e.g. "pick up the far coconut water".
+        advice: A model is told how to use its tools, how to ask and how to give up, after a paper's prompt, too, which
+            stays as it is printed without it.
+        picture: Picture that is shown with the sentence, a PNG, JPEG or WebP file; without it the camera's is shown
+            where none of the tools takes one.
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.
         keep_runs: Keep so many of the newest runs there and delete older ones; 0 keeps all.
@@ -78,7 +86,9 @@ class RunCommand:
     policy: PolicySpec = DefaultText("scripted")
     protocol: ProtocolName = DefaultText(OWN)
     seed: Seed = DefaultNumber(0)
-    suite: Suite = DefaultText("spacetools")
+    suite: OwnSuite = DefaultText(OWN)
+    advice: bool = True
+    picture: Path | None = None
     role: ToolboxRole = "operator"
     approval: Approval = "auto"
     turns: int = DefaultNumber(24)
@@ -107,6 +117,7 @@ class RunCommand:
         """
         from toolhand.tool_nodes.tools.suites import parse_suites
 
+        suites = parse_suites(self.suites)
         changed = {option.name for option in fields(self) if getattr(self, option.name) != option.default}
         for name, transport in _OF_ONE_TRANSPORT.items():
             if name in changed and self.transport != transport:
@@ -115,15 +126,34 @@ class RunCommand:
             raise invalid(f"A graph with {self.simulator} is never started from here: leave out --own-graph.")
         if self.keep_runs < 0:
             raise invalid(f"keep-runs must be 0 or more, got {self.keep_runs}.")
+        if self.transport == "ros" and set(suites) <= _SEES_NOTHING:
+            raise invalid(
+                f"No tool of the suite {self.suites} takes a picture, and over ROS none is shown.",
+                "Give --suite native, or leave out --transport ros.",
+            )
         if self.turns < 1:
             raise invalid(f"turns must be 1 or more, got {self.turns}.")
-        if self.policy == "scripted" and "spacetools" not in parse_suites(self.suite):
+        if self.policy == "scripted" and "spacetools" not in suites:
             raise invalid("The scripted policy calls SpaceTools' tools: the suite must hold them.")
         if self.transport == "ros" and changed.intersection(_OF_THE_NODES):
             raise invalid(
                 "Over ROS the agent's node has its own policy, protocol and role, the motion node its approval.",
                 "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
+
+    @property
+    def written(self) -> Protocol:
+        """The protocol of the policy. Raises ToolError INVALID_ARGUMENT for one that there is not."""
+        from toolhand.agent_node.policies.registry import protocol_of
+
+        return protocol_of(self.policy, self.protocol, self.advice)
+
+    @property
+    def suites(self) -> str:
+        """The suites of the policy, separated by commas."""
+        from toolhand.agent_node.policies.registry import suites_of
+
+        return suites_of(self.policy, self.written, self.suite)
 
     @property
     def judged_by_entities(self) -> bool:

@@ -7,31 +7,31 @@ import functools
 import logging
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from toolhand.agent_node.advice import MOVES_NOTHING, about_the_robot
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.approve import TerminalApprover
 from toolhand.agent_node.console.ask import operator_at_terminal
 from toolhand.agent_node.console.narration import Narrator, say_missing
 from toolhand.agent_node.console.terminal import Interrupt, chosen_by_the_user
 from toolhand.agent_node.conversation_settings import ConversationSettings
-from toolhand.agent_node.dialogue.acts import Refused
-from toolhand.agent_node.dialogue.fixed_calls import is_on_the_way
-from toolhand.agent_node.dialogue.refusing import RefusingPolicy
-from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.episode import summarize as summarize_episode
 from toolhand.agent_node.events import Listener, ignore, nobody
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.options import PolicyOptions
-from toolhand.agent_node.policies.registry import make_policy, protocol_of
-from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.runs.folder import SAFETY_FILE, Unwritten, clear_empty
 from toolhand.agent_node.runs.mcap.recorder import Recorder
 from toolhand.agent_node.runs.sentence import SentenceFolder, with_words
 from toolhand.agent_node.runs.write import write_run
+from toolhand.agent_node.session import SessionCommand
+from toolhand.agent_node.session_kinds import session_of
 from toolhand.cli import options as stations
+from toolhand.cli.first_picture import first_picture, picture_file
 from toolhand.cli.run_command import RunCommand
 from toolhand.sim.animation import animate
 from toolhand.tool_nodes.motion.guard import LOG, Mode, MotionGuard
@@ -51,10 +51,13 @@ class ProcessSession:
         listener: Hears every event.
         asks: Questions of the policy are put to the person at the terminal, and wait.
         summarizes: The narrator tells how each command ended; else only where its report is.
+        robot: What the robot remembers.
 
     Attributes:
         interrupt: Ctrl-C, of the command that is carried out.
         station: The station.
+        kind: The session that its policy has.
+        earlier: Utterances that a replayed conversation began with.
     """
 
     def __init__(
@@ -65,10 +68,11 @@ class ProcessSession:
         listener: Listener = ignore,
         asks: bool = False,
         summarizes: bool = True,
-        refused: Refused | None = None,
+        robot: RobotMemory | None = None,
     ) -> None:
         self.interrupt, self._summarizes = interrupt, summarizes
         self._command, self._narrator, self._listener = command, narrator, listener
+        self._picture = None if command.picture is None else picture_file(command.picture)
         self._guard = MotionGuard(
             Mode(command.approval),
             TerminalApprover(interrupted=self._is_hit),
@@ -78,18 +82,22 @@ class ProcessSession:
             command.scene,
             command.perception,
             command.seed,
-            suite=command.suite,
+            suite=command.suites,
             guard=self._guard,
             role=command.role,
             ports=command.ports,
             robot=command.robot,
             objects=command.objects,
         )
-        self.protocol = protocol_of(command.policy, command.protocol)
+        self.kind = session_of(command.policy)
+        self._toolbox = self.kind.tools(self.station.toolbox, robot or RobotMemory())
+        told = about_the_robot(load_robot(command.robot), self.station.toolbox)
+        self.protocol = replace(command.written, robot=told)
+        if told.startswith(MOVES_NOTHING):
+            narrator.line(f"The suite {command.suites} moves nothing; --suite native does.")
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
-        self._policy = make_policy(command.policy, self.protocol, self.station.toolbox.schemas(), options)
-        if refused is not None:
-            self._policy = RefusingPolicy(refused, self.protocol)
+        self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(), options)
+        self.earlier: tuple[str, ...] = tuple(getattr(self._policy, "earlier", ()))
         self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
         self._began = False
 
@@ -97,24 +105,17 @@ class ProcessSession:
         return self.interrupt.is_hit()
 
     def carry_out(
-        self,
-        text: str,
-        about: Mapping[str, Any],
-        policy: Policy | None = None,
-        memory: str = "",
-        sentence: SentenceFolder | None = None,
+        self, asked: SessionCommand, about: Mapping[str, Any], sentence: SentenceFolder
     ) -> tuple[Episode, dict[str, Any] | None]:
-        """Carry out one sentence within `interrupt`, and write the folder of its run; the record and the result.
+        """Carry out one command of a session within `interrupt`, and write the folder of its run; record and result.
 
         Args:
-            text: The sentence.
+            asked: The command; one with the session's own tools is judged.
             about: Further entries of the result.
-            policy: Policy that does it; the session's own where None, whose deed is then judged.
-            memory: Account of the commands before, for a policy that reads.
-            sentence: Folder of the words that it is a part of; one of its own where None.
+            sentence: Folder of the words that it is a part of.
         """
-        command, station = self._command, self.station
-        on_the_way, sentence = is_on_the_way(policy), sentence or self.sentence(text)
+        command, station, text = self._command, self.station, asked.sentence
+        on_the_way, own = asked.on_the_way, not asked.suites
         with chosen_by_the_user():
             run_dir = sentence.begin(on_the_way)
         if self._began:
@@ -122,14 +123,15 @@ class ProcessSession:
         self._began = True
         listener = ignore if on_the_way else self._listener
         recorder = Recorder(text, lambda: station.world.time, listener, depth=command.record_depth)
-        settings = ConversationSettings(command.turns, self.protocol)
-        # A skill has tools of its own, which no model is offered.
-        toolbox = station.toolbox if policy is None else station.new_toolbox(SUITES)
-        agent = Agent(policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, self._ask)
+        settings = asked.settings(ConversationSettings(command.turns, self.protocol))
+        toolbox = self._toolbox if own else station.new_toolbox(asked.suites)
+        ask = self._ask if asked.asks else nobody
+        images = first_picture(self._picture, station.camera, toolbox) if asked.look else ()
+        agent = Agent(asked.policy or self._policy, toolbox, settings, self._is_hit, recorder.hear, ask, images)
         missing, results = Unwritten(), list[dict[str, Any]]()
 
         def write(folder: Path, episode: Episode, known: Mapping[str, Any]) -> None:
-            result = dict(known) | with_words(about, sentence.said, text) | {"run_dir": str(folder)}
+            result = dict(known) | with_words(about, sentence.said, text) | asked.record | {"run_dir": str(folder)}
             results.append(result)
             if self._summarizes and not on_the_way:
                 self._narrator.summary(result)
@@ -143,14 +145,14 @@ class ProcessSession:
         try:
             with _attempts_logged(run_dir / SAFETY_FILE, missing):
                 self.interrupt.bind(station.arm.stop)
-                if policy is None:
+                if own:
                     station.manipulator.return_to_park()  # a skill leaves the arm where it hides a part of the table
                 self._guard.begin_command()
-                if policy is None:
-                    outcome = judged_sentence(station, lambda: agent.run(text, memory=memory))
+                if own:
+                    outcome = judged_sentence(station, lambda: asked.run(agent))
                     episode, known = outcome.episode, summarize(outcome, station)
                 else:
-                    episode = agent.run(text, memory=memory)
+                    episode = asked.run(agent)
                     known = summarize_episode(episode)
                 ended = True
                 still = not any(record.motion for record in episode.records)
@@ -166,28 +168,6 @@ class ProcessSession:
     def sentence(self, said: str) -> SentenceFolder:
         """The folder of the next words."""
         return SentenceFolder(self._command.runs_dir, said, self._command.keep_runs)
-
-
-def run_in_process(
-    command: RunCommand,
-    narrator: Narrator,
-    about: Mapping[str, Any],
-    interrupt: Interrupt,
-    refused: Refused | None = None,
-) -> dict[str, Any]:
-    """Carry out the sentence of a command on a simulated station of this process; its result.
-
-    Args:
-        command: The options.
-        narrator: Reporter of every event and of the end.
-        about: Further entries of the result.
-        interrupt: Is bound to the arm.
-        refused: Refusal that the sentence was read as; the policy of the command decides where None.
-    """
-    session = ProcessSession(command, narrator, interrupt, narrator.hear, asks=True, refused=refused)
-    with interrupt:
-        narrator.header(command.text, about)
-        return session.carry_out(command.text, about)[1] or {}
 
 
 class _LinesOfAttempts(logging.FileHandler):

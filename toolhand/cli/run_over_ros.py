@@ -82,7 +82,7 @@ def found_graph(command: RunCommand) -> Iterator[FoundGraph]:
         "perception": command.perception,
         "policy": command.policy,
         "seed": str(command.seed),
-        "suites": command.suite,
+        "suites": command.suites,
         "turns": str(command.turns),
         "runs_dir": str(command.runs_dir.absolute()),
         "lockstep": "true",

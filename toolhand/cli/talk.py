@@ -7,26 +7,22 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from toolhand.agent_node.console.narration import Narrator, say_missing
 from toolhand.agent_node.console.options import Unprefixed
 from toolhand.agent_node.console.terminal import Interrupt, plain, tell
-from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused
-from toolhand.agent_node.dialogue.clauses import parse_problem
-from toolhand.agent_node.dialogue.dialogue import Dialogue, DialogueTurn
-from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S, OperatorMemory, RobotMemory
-from toolhand.agent_node.dialogue.memory_file import FOLDER, MemoryFile
-from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import ignore
-from toolhand.agent_node.policies.scripted.unable import nothing_to_stop
-from toolhand.agent_node.policy import Policy
+from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory_file import FOLDER
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.agent_node.runs.folder import Unwritten, time_now
+from toolhand.agent_node.session import SessionCommand, SessionSetup, SessionTurn
 from toolhand.cli.prompt import listen
 from toolhand.cli.repeating import command_line, recorded
 from toolhand.cli.run_command import RunCommand, TalkCommand
-from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.version import version
 
@@ -50,9 +46,8 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
         return talk_over_ros(command)
     use_packages(command.package_path)
     narrator = Narrator()
-    robot, operator = RobotMemory(), OperatorMemory()
     path = command.runs_dir / FOLDER / f"talk-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
-    session = _Talk(command, narrator, robot, operator, (MemoryFile(path, robot, operator),))
+    session = _Talk(command, narrator, path)
     tell(plain(f'Speaking with the robot of scene {command.scene}. "help" says what it can do, "exit" leaves.'))
     try:
         return listen(session.answer, session.is_hit, session.brake)
@@ -65,30 +60,19 @@ def talk(command: Unprefixed[TalkCommand]) -> int:
 def run_in_process(
     command: RunCommand, narrator: Narrator, about: Mapping[str, Any], interrupt: Interrupt
 ) -> dict[str, Any]:
-    """Carry out one sentence, and what it becomes where it asks for several objects or for none.
-
-    Args:
-        command: The options.
-        narrator: Reporter of every event and of the end.
-        about: Further entries of the result.
-        interrupt: Is bound to the arm.
+    """Carry out one sentence in a session of its own; arguments as of `toolhand.cli.run_over_ros.run_over_ros`.
 
     Returns:
         The result of the only command; of several, the outcome, and their results as `runs`.
     """
-    from toolhand.cli.run_in_process import run_in_process as run_one
-
-    parts = read(command.text)
-    if is_stop(command.text) and parts[0].act == FollowUp("stop", parts[0].said):
-        refused = nothing_to_stop(f'"{plain(command.text)}"')
-        return run_one(command, narrator, about, interrupt, Refused(refused.code, str(refused)))
-    if len(parts) == 1 and isinstance(parts[0].act, Deed | FollowUp):
-        return run_one(command, narrator, about, interrupt)
-    if len(parts) == 1 and isinstance(parts[0].act, Refused):
-        return run_one(command, narrator, about, interrupt, parts[0].act)
-    session = _Talk(command, narrator, RobotMemory(), OperatorMemory(), (), about, interrupt)
+    talk = _Talk(command, narrator, None, about, interrupt)
+    for words in talk.earlier:
+        narrator.line(f"\nBefore it was said: {words}")
+        talk.hear(words)
     narrator.header(command.text, about)
-    turn = session.hear(command.text)
+    turn = talk.hear(command.text)
+    if talk.as_said:
+        return talk.results[-1] if talk.results else {}
     result = {
         "task": command.text,
         "answer": turn.answer,
@@ -100,23 +84,30 @@ def run_in_process(
     }
     if not (len(turn.episodes) == 1 and turn.answer == turn.episodes[0].answer):
         narrator.line(f"\n{turn.answer}")
-    return result | dict(about) | {"runs": session.results}
+    return result | dict(about) | {"runs": talk.results}
 
 
 class _Talk:
-    """One dialogue with a simulated station, at the terminal.
+    """One session with a simulated station, at the terminal.
+
+    Args:
+        command: The options.
+        narrator: Reporter of what is told, and of the end of each command.
+        path: File in which the memory is kept; None keeps none.
+        about: Further entries of the result of a single sentence, which is told step by step; None at the prompt.
+        interrupt: Ctrl-C of a single sentence.
 
     Attributes:
         results: Result of every command of the last utterance.
+        earlier: Utterances that a replayed conversation began with.
+        as_said: The last utterance was one command, word for word.
     """
 
     def __init__(
         self,
         command: RunCommand,
         narrator: Narrator,
-        robot: RobotMemory,
-        operator: OperatorMemory,
-        kept: tuple[MemoryFile, ...],
+        path: Path | None,
         about: Mapping[str, Any] | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
@@ -126,23 +117,28 @@ class _Talk:
         self._interrupt = interrupt
         told = about is not None  # at the prompt answers are shown, and the steps that lead to them are in the report
         listener = narrator.hear if told else ignore
-        self._session = ProcessSession(command, narrator, interrupt or Interrupt(), listener, summarizes=told)
-        self._dialogue = Dialogue(
-            self._carry_out,
-            robot,
-            operator,
-            tell=narrator.line,
-            stopped=lambda: self._session.interrupt.is_hit(),
-            check=parse_problem if command.policy == "scripted" else lambda text: None,
-            kept=kept,
-            protocol=self._session.protocol,
+        robot = RobotMemory()
+        self._session = process = ProcessSession(
+            command, narrator, interrupt or Interrupt(), listener, asks=told, summarizes=told, robot=robot
         )
+        begin = process.kind.once if told else process.kind.begin
+        self._dialogue = begin(
+            SessionSetup(
+                self._carry_out,
+                robot,
+                narrator.line,
+                lambda: self._session.interrupt.is_hit(),
+                path=path,
+                protocol=process.protocol,
+            )
+        )
+        self.as_said, self.earlier = False, process.earlier
         self._sentence = self._session.sentence("")
         self.results: list[dict[str, Any]] = []
 
-    def hear(self, words: str) -> DialogueTurn:
+    def hear(self, words: str) -> SessionTurn:
         """What comes of an utterance; Ctrl-C stops the arm meanwhile."""
-        self.results = []
+        self.results, self.as_said = [], False
         if self.is_hit():
             self._dialogue.note_stop()
         self._session.interrupt = interrupt = self._interrupt or Interrupt()
@@ -190,10 +186,11 @@ class _Talk:
         if closed:
             tell(f"\n{closed}")
 
-    def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+    def _carry_out(self, asked: SessionCommand) -> Episode:
         own = {"began": time_now(), "version": version()}
         about = dict(self._about if self._about is not None else recorded(self._command) | own)
-        about["command"] = command_line(self._command, sentence)
-        episode, result = self._session.carry_out(sentence, about, policy, memory, self._sentence)
+        about["command"] = command_line(self._command, asked.sentence)
+        self.as_said = asked.asks and asked.sentence == self._sentence.said
+        episode, result = self._session.carry_out(asked, about, self._sentence)
         self.results += [result] if result is not None else []
         return episode

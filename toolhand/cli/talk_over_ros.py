@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from toolhand.agent_node.console.terminal import Interrupt, plain, tell
-from toolhand.agent_node.dialogue.memory import ANSWER_WITHIN_S
 from toolhand.agent_node.events import Event, OperatorTold
+from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.cli.prompt import listen
 from toolhand.cli.run_command import RunCommand
 from toolhand.cli.run_over_ros import operator_of_a_graph

@@ -6,7 +6,7 @@
 `SETS` says for each where its publisher keeps files and columns; another set of these kinds of answers is a row more.
 Layouts and measures are those of the publishers' programs (RoboSpatial-Eval, BLINK_Benchmark, RoboRefer, lmms-eval);
 the sets themselves have not been read with this code. Nothing is downloaded. To ask a policy:
-`Conversation(question.text, toolbox, settings, images=question.images())`.
+`Conversation(question.text, toolbox, settings, shown=ShownToPolicy(question.images()))`.
 """
 
 from __future__ import annotations

@@ -20,10 +20,12 @@ from typing import NamedTuple
 from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.opening import ShownToPolicy
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.sim.station import StationConfig
 from toolhand.sim.tasks.judge import JudgedStation
 from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.language.speeds import spoken_share
 from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Tools
 from toolhand.tool_nodes.tools.suites import require_installed
@@ -105,7 +107,8 @@ class Environment:
 
         def begin(tools: Tools) -> Conversation:
             settings = replace(self._settings, protocol=asked_in(self._settings.protocol, task))
-            return Conversation(task.text, tools, settings, images=shown_images(task, lease.camera, lease.toolbox))
+            shown = ShownToPolicy(shown_images(task, lease.camera, lease.toolbox))
+            return Conversation(task.text, tools, settings, shown=shown, speed=spoken_share(task.text))
 
         return self._session_at(lease, task, seed, rollout, begin)
 

@@ -15,6 +15,7 @@ from toolhand.agent_node.events import Listener, ignore
 from toolhand.agent_node.policy import Policy
 from toolhand.sim.tasks.judge import Judge, JudgedStation
 from toolhand.sim.tasks.task import Score, Task
+from toolhand.tool_nodes.language.speeds import spoken_share
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from toolhand.tool_nodes.toolbox.toolbox import Tools
 from toolhand.training.tasks.shown import asked_in, shown_images
@@ -83,7 +84,7 @@ def run_episode(
     agent = Agent(policy, toolbox or station.toolbox, settings, stopped, listener)
     camera = getattr(station, "camera", None)  # in another process there is none
     images = shown_images(task, camera, station.toolbox)
-    return judged(station, lambda: agent.run(task.text, images), lambda episode: task)
+    return judged(station, lambda: agent.run(task.text, images, speed=spoken_share(task.text)), lambda episode: task)
 
 
 def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Callable[[Episode], Task]) -> Outcome:

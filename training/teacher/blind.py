@@ -41,6 +41,7 @@ class BlindPolicy:
     """
 
     name = "blind"
+    session = "rules"
 
     def __init__(self, protocol: Protocol | None = None) -> None:
         self._protocol = protocol or load_protocol("spacetools")

@@ -102,6 +102,9 @@ def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> Care
     return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
 
 
+careful.session = "rules"  # type: ignore[attr-defined]
+
+
 class CarefulPolicy:
     """Carries out picks, and picks with a place, move by move.
 

@@ -41,6 +41,9 @@ def teacher(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: P
     return TeacherPolicy(protocol, suites, options.turns or protocol.turn_budget)
 
 
+teacher.session = "rules"  # type: ignore[attr-defined]
+
+
 class TeacherPolicy:
     """Answers the questions of `toolhand.training.tasks` with the tools of some suites; anything else the scripted
     policy does.

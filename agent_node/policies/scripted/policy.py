@@ -16,6 +16,7 @@ from toolhand.agent_node.policies.scripted.answers import with_place, with_two
 from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
+from toolhand.agent_node.policies.scripted.offered import candidates_in
 from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from toolhand.agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
@@ -41,6 +42,7 @@ from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.referring import on_side, select_points
+from toolhand.tool_nodes.language.speeds import spoken_share
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
@@ -59,6 +61,7 @@ class ScriptedPolicy:
     """
 
     name = "scripted"
+    speed_of, candidates_of = staticmethod(spoken_share), staticmethod(candidates_in)
 
     def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
         self._max_retries = max_retries
@@ -103,12 +106,11 @@ class _Episode:
         self._target: PicturePoint | None = None
         self._alike: tuple[PicturePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
-        self._wrong = False
         self._references: list[list[PicturePoint]] = []
         self._spot: PicturePoint | None = None
         self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
-        self._failed_grasps = 0
+        self._failed_grasps, self._wrong = 0, False
         self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = False
         self._called = ""
         self.holding = command.target is None

@@ -9,8 +9,8 @@ import pytest
 from tests.agent_node.dialogue.operators import Clock, TextRobot, dialogue, episode_of, lifted, record
 from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.learning import learn
-from toolhand.agent_node.dialogue.memory import RobotMemory
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policy import Policy
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 

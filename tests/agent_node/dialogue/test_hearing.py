@@ -11,10 +11,11 @@ from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.follow_ups import FollowUps
 from toolhand.agent_node.dialogue.hearing import heard
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.wordings import FOLDER
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.tool_nodes.plain_yaml import load
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 

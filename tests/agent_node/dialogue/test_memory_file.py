@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
-from toolhand.agent_node.dialogue.memory import (
-    Choice,
-    DoneDeed,
-    OpenQuestion,
-    OperatorMemory,
-    RobotMemory,
-    SeenThing,
-    Spot,
-)
-from toolhand.agent_node.dialogue.memory_file import MemoryFile, load
+from toolhand.agent_node.dialogue.memory import OperatorMemory
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.memory_file import MemoryFile, load
+from toolhand.agent_node.open_question import Choice, OpenQuestion
 from toolhand.tool_nodes.results import ToolError
 
+KINDS = {"robot": RobotMemory, "operator": OperatorMemory}
 SPOT = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
 ROBOT = RobotMemory(
     [DoneDeed("pick up the lemon", "pick", "lemon", SPOT, None, True, "", 7.0)], [SeenThing("can", (0.1, 0.2), 3.0)]
@@ -40,17 +35,19 @@ OPERATOR = OperatorMemory(
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
-    MemoryFile(tmp_path / "new" / "one.json", ROBOT, OPERATOR).write()
-    assert load(tmp_path / "new" / "one.json") == {"robot": ROBOT, "operator": OPERATOR}
+    MemoryFile(tmp_path / "new" / "one.json", robot=ROBOT, operator=OPERATOR).write()
+    assert load(tmp_path / "new" / "one.json", KINDS) == {"robot": ROBOT, "operator": OPERATOR}
     robot, operator = RobotMemory(), OperatorMemory()
-    MemoryFile(tmp_path / "new" / "one.json", robot, operator).read()
+    MemoryFile(tmp_path / "new" / "one.json", robot=robot, operator=operator).read()
     assert (robot, operator) == (ROBOT, OPERATOR)
 
 
 def test_a_file_that_is_deleted_is_forgotten(tmp_path: Path) -> None:
     robot, operator = RobotMemory(), OperatorMemory()
     path = tmp_path / "one.json"
-    talk = dialogue(TextRobot(), robot=robot, operator=operator, kept=(MemoryFile(path, robot, operator),))
+    talk = dialogue(
+        TextRobot(), robot=robot, operator=operator, kept=(MemoryFile(path, robot=robot, operator=operator),)
+    )
     talk.say("pick up the lemon")
     assert robot.held is not None
     path.unlink()
@@ -77,10 +74,10 @@ def test_a_file_that_is_none_of_a_dialogue_is_refused_in_one_sentence(
     tmp_path: Path, change: object, problem: str
 ) -> None:
     path = tmp_path / "one.json"
-    MemoryFile(path, ROBOT, OPERATOR).write()
+    MemoryFile(path, robot=ROBOT, operator=OPERATOR).write()
     path.write_text(change(json.loads(path.read_text())))  # type: ignore[operator]
     with pytest.raises(ToolError, match=problem) as caught:
-        load(path)
+        load(path, KINDS)
     assert "toolhand dialogue forget" in str(caught.value)
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.stations import FAST
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.dialogue.acts import SkillAct
-from toolhand.agent_node.dialogue.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.dialogue.skills import SUITES, skill_policy
 from toolhand.agent_node.dialogue.wordings import table
 from toolhand.agent_node.episode import Episode
+from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import only_answers
 from toolhand.agent_node.protocol import load_protocol

@@ -9,9 +9,11 @@ from mcp import Client
 from mcp_types import ElicitResult
 
 from toolhand.agent_node.dialogue import dialogue
+from toolhand.agent_node.dialogue.rules import RULES
 from toolhand.agent_node.mcp import saying
 from toolhand.agent_node.mcp.server import make_server
 from toolhand.agent_node.mcp.sessions import SharedRobot
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.tool_nodes.stop_latch import StopLatch
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
@@ -56,13 +58,13 @@ class Chooser:
 
 @pytest.fixture
 def spoken_to(
-    fake_toolbox: Toolbox, arm: Any, closing: Callable[[SharedRobot], SharedRobot], monkeypatch: pytest.MonkeyPatch
+    fake_toolbox: Toolbox, arm: Any, closing: Callable[[SharedRobot], SharedRobot]
 ) -> Callable[[Any], SharedRobot]:
     """Makes a robot whose clients may speak to it, and whose words a policy carries out."""
 
     def make(policy: Any) -> SharedRobot:
-        monkeypatch.setattr(saying, "ScriptedPolicy", policy)
-        shared = closing(SharedRobot(fake_toolbox, arm, spoken_to=fake_toolbox))
+        to = saying.Hearer(RULES, policy(), fake_toolbox, RobotMemory(), lambda suites: fake_toolbox)
+        shared = closing(SharedRobot(fake_toolbox, arm, spoken_to=to))
         arm.on_stage = shared.enter
         return shared
 

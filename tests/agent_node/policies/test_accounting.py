@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolhand.agent_node.policies.accounting import refusal
+from toolhand.agent_node.policies.accounting import newest_command, refusal
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.smollm2 import Smollm2Chat
 from toolhand.agent_node.policies.transformers_chat import TransformersChat
@@ -81,3 +81,10 @@ def test_a_sure_plan_is_not_carried_out_where_a_word_that_binds_is_left_out(monk
         if not acts:
             assert turn.answer == refusal(said, "take red box, put nowhere")
             assert '"not" "touch"' in turn.answer
+
+
+def test_of_several_commands_the_newest_is_kept_with_what_follows() -> None:
+    said = [Message("system", "s"), Message("user", "a", "a"), Message("assistant", "x"), Message("user", "b", "b")]
+    said += [Message("assistant", "y"), Message("user", "c", "c", answers="Which?")]
+    assert [message.text for message in newest_command(said)] == ["s", "b", "y", "c"]
+    assert newest_command(said[:3]) == said[:3]

@@ -94,7 +94,7 @@ def test_a_turn_without_calls_that_was_refused_is_followed_by_words(names):
         Message("tool", "x", "Error INVALID_ARGUMENT: not closed."),
     ]
     first, second = native_turns(conversation, NATIVE, names)
-    assert (first.role, first.words, first.calls) == ("assistant", "[think]never closed", [])
+    assert (first.role, first.words, first.calls) == ("assistant", "never closed", [])
     assert (second.role, second.words) == ("user", "Error INVALID_ARGUMENT: not closed.")
 
 
@@ -106,7 +106,7 @@ def test_a_call_that_no_result_answered_is_answered(conversation, names):
 def test_a_call_whose_json_was_broken_stands_in_the_history_under_a_name_of_its_own(names):
     conversation = [Message("assistant", "<tool_call>{not json</tool_call>"), Message("tool", "x", "Error")]
     (turn,) = native_turns(conversation, NATIVE, names)
-    assert [(call.name, call.arguments) for call in turn.calls] == [("malformed_call", {})]
+    assert [(call.name, call.arguments) for call in turn.calls] == [("malformed_call", {"malformed_call": "{not json"})]
 
 
 def test_native_calls_become_the_canonical_text(names):
@@ -126,7 +126,7 @@ def test_words_without_calls_are_the_answer(names):
 
 
 def test_nothing_at_all_is_a_malformed_turn(names):
-    assert "needs a <tool_call>" in parsed(Completion(), names).problem
+    assert "the turn is empty" in parsed(Completion(), names).problem
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,13 @@ def test_calls_that_a_server_leaves_in_the_words_are_calls(names):
     assert [(call.name, call.arguments) for call in turn.calls] == [("robot.capture_image", {})]
     broken = written('{"name": "robot__capture_image", "arguments": {')
     assert [bool(call.problem) for call in broken.calls] == [True]
-    assert "not closed" in parsed(Completion('<tool_call>{"name"'), names).problem
+    assert "in the middle of" in parsed(Completion('<tool_call>{"name"'), names).problem
 
 
 def test_a_turn_that_was_cut_for_its_length_is_malformed(names):
-    assert "not closed" in parsed(Completion("I think that", cut=True), names).problem
+    assert "in the middle of" in parsed(Completion("I think that", cut=True), names).problem
     cut = parsed(Completion("", calls=[("robot__capture_image", "{}")], cut=True), names)
-    assert "not closed" in cut.problem
+    assert "in the middle of" in cut.problem
     assert not cut.calls
     assert SPACETOOLS.parse(text_of(Completion("<answer>do", cut=True), SPACETOOLS)).problem
 
@@ -211,7 +211,7 @@ def test_calls_and_thoughts_that_a_server_takes_out_unasked_are_put_back():
 
 def test_a_turn_of_thirty_thousand_open_tags_is_malformed_and_no_more(names):
     words = "<tool_call>" * 30_000
-    assert "not closed" in parsed(Completion(words), names).problem
+    assert "in the middle of" in parsed(Completion(words), names).problem
     assert SPACETOOLS.parse(text_of(Completion(words, words), SPACETOOLS)).problem
 
 

@@ -27,7 +27,7 @@ def policy(server, schemas, quick):
 
 def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation, image):
     server.will(server.completion(TURN))
-    reply = policy().respond(conversation)
+    reply = policy(picture_format="png").respond(conversation)
     (request,) = server.requests
     assert reply.text == TURN
     assert (reply.prompt_tokens, reply.completion_tokens) == (100, 20)

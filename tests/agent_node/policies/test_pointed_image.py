@@ -13,8 +13,7 @@ from PIL import Image
 
 from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import ConversationSettings
-from toolhand.agent_node.dialogue.pointed_picture import pointed_picture
-from toolhand.agent_node.dialogue.pointing import bound
+from toolhand.agent_node.opening import ShownToPolicy
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
 from toolhand.agent_node.policies.openai_chat import OpenAIChat
@@ -22,11 +21,12 @@ from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import sees_images
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 from toolhand.tool_nodes.types import Frame
 
 POINTED = (PointedPoint((0.25, 0.5), label="1"), PointedPoint((0.75, 0.25), label="2"))
-SENTENCE = bound("put this one here", POINTED)
+SENTENCE = "put this one here"
 GREY = 120
 
 
@@ -38,7 +38,8 @@ class Camera:
     @tool("robot.capture_image")
     def look(self) -> ToolResult:
         """Look."""
-        return ToolResult(text="Captured.")
+        frame = self.capture()
+        return ToolResult(text="Captured.", image=frame.rgb, variables={"image": SessionImage(frame.rgb, frame)})
 
     def capture(self) -> Frame:
         self.taken += 1
@@ -63,9 +64,10 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_an_image(
 ) -> None:
     camera, protocol = Camera(), load_protocol(name)
     toolbox = Toolbox([camera])
-    images, caption = pointed_picture(SENTENCE, POINTED, camera.capture)
     settings = ConversationSettings(4, protocol)
-    conversation = Conversation(SENTENCE, toolbox, settings, images=images, caption=caption, memory="A can fell.")
+    conversation = Conversation(
+        SENTENCE, toolbox, settings, shown=ShownToPolicy((), True, POINTED), memory="A can fell."
+    )
     assert conversation.episode.session.images[0].frame is not None, "calls may name the picture"
     if api == "openai":
         policy: Any = OpenAIChat("m", f"{server.url}/v1", protocol, toolbox.schemas(), quick)
@@ -85,17 +87,16 @@ def test_a_model_is_given_the_points_in_words_and_marked_in_an_image(
         assert bool(red - max(green, blue) > 100) is marked, (u, v)
     words = "\n".join(part for part in parts if isinstance(part, str))
     assert words.startswith("<image 0>")
-    assert "put the thing at (0.250, 0.500) on the free spot at (0.750, 0.250)" in words
-    assert "the operator points at is marked: 1 at (0.250, 0.500), 2 at (0.750, 0.250)." in words
+    assert SENTENCE in words
+    assert "1 at (0.250, 0.500), 2 at (0.750, 0.250)" in words
     assert "A can fell." in words
 
 
-def test_a_command_without_a_point_takes_no_image() -> None:
-    camera = Camera()
-    assert pointed_picture("pick up the can", POINTED, camera.capture) == ([], "")
-    images, caption = pointed_picture("pick up the can at (0.750, 0.250)", POINTED, camera.capture)
-    assert (len(images), camera.taken) == (1, 1)
-    assert caption.endswith("marked: 1 at (0.750, 0.250).")
+def test_what_is_pointed_at_is_said_where_no_picture_can_be_had() -> None:
+    conversation = Conversation(SENTENCE, Toolbox([]), shown=ShownToPolicy((), True, POINTED))
+    assert [message.image for message in conversation.messages] == [None, None]
+    assert "1 at (0.250, 0.500)" in conversation.messages[-1].text
+    assert conversation.messages[-1].words == SENTENCE
 
 
 def test_the_rules_read_words_alone() -> None:

@@ -127,7 +127,10 @@ def test_options_must_be_sensible(option, value):
     ("spec", "named", "written"),
     [
         ("scripted", "own", "spacetools"),
-        ("openai:smollm2@http://localhost:1/v1", "own", "spacetools"),
+        ("openai:smollm2@http://localhost:1/v1", "own", "native"),
+        ("openai:smollm2@http://localhost:1/v1", "spacetools", "spacetools"),
+        ("anthropic:m", "own", "native"),
+        ("transformers:m", "own", "spacetools"),
         ("smollm2", "own", "compact"),
         ("smollm2", "spacetools", "spacetools"),
         ("scripted", "peria", "peria"),

@@ -121,6 +121,8 @@ def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[...,
 
     def start(make_toolbox: Any, policies: Mapping[str, Any] | None = None, **parameters: Any) -> Any:
         from toolhand.agent_node import command_node
+        from toolhand.agent_node.dialogue.rules import RULES
+        from toolhand.agent_node.session_kinds import session_of
 
         def make(spec: str, *rest: Any) -> Any:
             assert policies is not None
@@ -130,7 +132,11 @@ def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[...,
         values = {"runs_dir": str(tmp_path / "runs")} | parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = command_node.CommandNode(
-            make_toolbox, make if policies else None, context=context, parameter_overrides=overrides
+            make_toolbox,
+            make if policies else None,
+            (lambda name: getattr(policies[name], "kind", RULES)) if policies else session_of,
+            context=context,
+            parameter_overrides=overrides,
         )
         started.append(Spun(node, MultiThreadedExecutor(num_threads=4, context=context)))
         return node

@@ -14,6 +14,7 @@ from toolhand_interfaces.action import RunCommand
 
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.test_command_node import Slow
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.cli.run_command import TalkCommand
 from toolhand.cli.talk import talk
@@ -45,6 +46,8 @@ class Carrier:
         if task == "pick up the can":
             return Reply(f"<answer>AMBIGUOUS: {WHICH}</answer>")
         return Reply('<tool_call>{"name": "test.move", "arguments": {}}</tool_call>')
+
+    candidates_of = staticmethod(ScriptedPolicy.candidates_of)
 
 
 class Quick:
@@ -156,21 +159,24 @@ def test_memories_lie_in_the_folder_of_runs_until_the_node_ends(
 
 
 def test_the_session_that_is_silent_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from toolhand.agent_node.dialogue import sessions
-    from toolhand.agent_node.dialogue.dialogue import Dialogue
+    from toolhand.agent_node import sessions
+    from toolhand.agent_node.session import PolicySession, SessionSetup
 
     def never(*command: Any) -> Any:
         raise AssertionError(command)
 
+    def begin(policy: str, robot: Any, kept: Any, path: Any) -> PolicySession:
+        return PolicySession(SessionSetup(never, robot, kept=kept, path=path))
+
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 2)
-    several = sessions.DialogueSessions(lambda *memories: Dialogue(never, *memories[:2]), tmp_path)
-    first, _ = several.of("one")
-    assert several.of("two")[1] == ""
-    assert several.of("one") == (first, "")
-    assert several.of("")[1] == ""
-    assert several.of("three")[1] == "two"
-    assert several.of("one")[0] is first
-    assert several.of("one")[0].robot is several.of("three")[0].robot
+    several = sessions.OperatorSessions(begin, tmp_path)
+    first, _ = several.of("one", "p")
+    assert several.of("two", "p")[1] == ""
+    assert several.of("one", "p") == (first, "")
+    assert several.of("", "p")[1] == ""
+    assert several.of("three", "p")[1] == "two"
+    assert several.of("one", "p")[0] is first
+    assert several.of("one", "other")[0] is not first
 
 
 def test_a_question_of_the_dialogue_waits_for_its_answer(agent: Agent, operator: Operators, carrier: Carrier) -> None:

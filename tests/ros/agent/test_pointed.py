@@ -8,24 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from toolhand_interfaces.action import RunCommand
-from toolhand_interfaces.msg import PointedAt
-from toolhand_interfaces.srv import GetDepth
-from vision_msgs.msg import Point2D
 
-from tests.ros.agent.conftest import DOMAIN, Spun
+from tests.ros.agent.conftest import DOMAIN
 from tests.ros.agent.test_dialogues import Carrier, Quick
 from toolhand.agent_node.events import Event, OperatorAnswer, OperatorQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.ros.operator import Operator
-from toolhand.agent_node.ros.pointing import candidates_of, point_message, points_of
+from toolhand.agent_node.session import POLICY_SESSION
+from toolhand.tool_nodes.results import ToolResult
 from toolhand.tool_nodes.ros.link import RosLink
-from toolhand.tool_nodes.ros.messages import put_frame
-from toolhand.tool_nodes.toolbox.toolbox import Toolbox
-from toolhand.tool_nodes.types import Frame
+from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 CHOICES = [("the left one", (0.2, 0.5)), ("the right one", (0.8, 0.5))]
 
@@ -79,7 +72,7 @@ def test_a_question_has_its_candidates_in_the_feedback_and_in_the_result(carrier
 class Seeing(Carrier):
     """The policy, as one that looks at images."""
 
-    sees_images = True
+    sees_images, kind = True, POLICY_SESSION
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,59 +80,33 @@ class Seeing(Carrier):
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         if conversation[-1].role != "tool":
-            self.asked.append(conversation[1])
+            self.asked.append(conversation[-1])
         return super().respond(conversation)
 
 
-def test_a_policy_that_looks_at_images_is_shown_the_points(
-    agent: Callable[..., Any], contexts: Callable[[], Any], link: RosLink
-) -> None:
-    K = np.array([[100.0, 0.0, 63.5], [0.0, 100.0, 47.5], [0.0, 0.0, 1.0]])
-    frame = Frame(np.full((96, 128, 3), 120, np.uint8), np.ones((96, 128), np.float32), K, np.eye(4), 1.0)
-    camera = rclpy.create_node("camera", context=contexts())
+class Looks(Quick):
+    """The same, with a picture of the scene."""
 
-    def answer(request: Any, response: Any) -> Any:
-        put_frame(response, frame)
-        response.status.success = True
-        return response
+    @tool("robot.capture_image", repeatable=True)
+    def look(self) -> ToolResult:
+        """Look."""
+        return ToolResult(text="Captured.", image=np.full((96, 128, 3), 120, np.uint8))
 
-    camera.create_service(GetDepth, "get_depth", answer)
-    spun = Spun(camera, SingleThreadedExecutor(context=camera.context))
+
+def test_a_policy_that_looks_at_images_is_shown_the_points(agent: Callable[..., Any], link: RosLink) -> None:
     policy = Seeing()
-    agent(lambda *_: Toolbox([Quick()]), {"script": policy}, policy="script")
+    agent(lambda *_: Toolbox([Looks()]), {"script": policy}, policy="script")
     operator = Operator(link, lambda event: None, session="a")
     try:
         assert operator.carry_out("put this one here", (PointedPoint((0.25, 0.5)), PointedPoint((0.75, 0.5)))).success
         assert operator.carry_out("pick up the lemon").success
     finally:
         operator.close()
-        spun.close()
     pointed, plain = policy.asked
     assert pointed.image is not None
-    assert pointed.image_index == 0
+    assert (pointed.image_index, pointed.words, plain.words) == (0, "put this one here", "pick up the lemon")
     assert "<image 0>" in pointed.text
-    assert "is marked: 1 at (0.250, 0.500), 2 at (0.750, 0.500)." in pointed.text
+    assert "1 at (0.250, 0.500), 2 at (0.750, 0.500)." in pointed.text
     assert [pointed.image[48, u].tolist() == [120] * 3 for u in (32, 96, 64)] == [False, False, True]
-    assert plain.image is None
-
-
-def test_points_that_cannot_be_are_refused(carrier: Carrier, operator: Callable[[], Any]) -> None:
-    person = operator()
-    for points in ([(7.0, 0.5)], [(0.5, 0.5)] * 9):
-        pointed = [PointedAt(camera="scene", point=Point2D(x=x, y=y)) for x, y in points]
-        goal = RunCommand.Goal(text="pick up this one", pointed=pointed)
-        _, result = person.result(person.send_goal(goal))
-        assert result.status.error_code == "INVALID_ARGUMENT"
-    assert carrier.given == []
-
-
-def test_messages_of_points_come_back_as_they_were() -> None:
-    points: Sequence[PointedPoint] = (
-        PointedPoint((0.25, 1.0), "wrist", 17, "the can"),
-        PointedPoint(None, label="undo"),
-    )
-    assert points_of([point_message(points[0])]) == points[:1]
-    assert candidates_of([point_message(each) for each in points]) == (
-        points[0],
-        PointedPoint(None, "scene", 0, "undo"),
-    )
+    assert plain.image is not None, "something has moved since"
+    assert plain.image_index == 1

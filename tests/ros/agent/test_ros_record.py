@@ -54,7 +54,7 @@ def test_one_command_line_says_the_sentence_again_in_such_a_scene() -> None:
         "lockstep": True,
         "approval": "auto",
         "policy": "openai:m",
-        "protocol": "native",
+        "protocol": "peria",
         "role": "observer",
         "suite": "spacetools,last",
         "turn_budget": 9,
@@ -70,7 +70,7 @@ def test_one_command_line_says_the_sentence_again_in_such_a_scene() -> None:
         "--policy",
         "openai:m",
         "--protocol",
-        "native",
+        "peria",
         "--role",
         "observer",
         "--suite",
@@ -81,10 +81,20 @@ def test_one_command_line_says_the_sentence_again_in_such_a_scene() -> None:
 
 
 def test_the_commands_name_no_protocol_where_the_policy_wrote_its_own() -> None:
-    for policy, protocol in (("scripted", "spacetools"), ("smollm2", "compact")):
-        command = again_command("stop", {"scene": "3", "policy": policy, "protocol": protocol})
+    for policy, protocol, suite in (
+        ("scripted", "spacetools", "spacetools"),
+        ("smollm2", "compact", "spacetools"),
+        ("openai:m", "native", "native"),
+    ):
+        command = again_command("stop", {"scene": "3", "policy": policy, "protocol": protocol, "suite": suite})
         assert "protocol" not in command
+        assert "suite" not in command
         assert "--scene 3" in command
+
+
+def test_a_suite_that_is_not_the_protocols_own_is_named() -> None:
+    settings = {"scene": "3", "policy": "openai:m", "protocol": "spacetools", "suite": "native"}
+    assert "--protocol spacetools --suite native" in again_command("stop", settings)
 
 
 def test_a_graph_without_a_simulator_is_not_started_again() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rclpy_zenoh.launch import LaunchedGraph
-from toolhand.agent_node.dialogue.memory_file import FOLDER
+from toolhand.agent_node.memory_file import FOLDER
 from toolhand.cli import main as cli
 from toolhand.sim.ros.graph import started_graph
 from toolhand.sim.ros.station import RemoteWorld

@@ -113,6 +113,33 @@ def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., An
     motion.end()
 
 
+def test_a_pick_in_one_call_takes_the_grasp_that_it_takes_in_process(
+    start: Any, serve: Callable[..., Any], make_node: Any
+) -> None:
+    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
+    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
+    scene, suites = load_scene(EXAMPLE_SCENE), ("native",)
+    serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
+    box = remote_toolbox(make_node("picker"), DEADLINES, suites=suites)
+    results = []
+    for toolbox in (Station(scene, StationConfig(suites=suites)).toolbox, box):
+        session = Session()
+        looked = toolbox.call("robot.look", {}, session).result
+        picked = toolbox.call("robot.pick", {"mark": 5, "name": "can"}, session).result
+        results.append((looked, picked, toolbox.call("robot.place", {"point": [0.48, 0.62]}, session).result))
+    (here, ours, put_here), (there, theirs, put_there) = results
+    assert there.text == here.text
+    assert theirs.ok, theirs.text
+    assert put_there.ok, put_there.text
+    assert theirs.facts["grasped"]["called"] == "can"
+    assert theirs.facts["grasped"]["opening_m"] == pytest.approx(ours.facts["grasped"]["opening_m"], abs=1e-3)
+    assert put_there.facts["placed"]["wanted_m"] == pytest.approx(put_here.facts["placed"]["wanted_m"], abs=1e-3)
+    assert theirs.image is not None
+    assert ours.image is not None
+    assert theirs.image.shape == ours.image.shape
+    motion.end()
+
+
 def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
     options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
     motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)

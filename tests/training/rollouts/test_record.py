@@ -84,7 +84,7 @@ def physical(tmp_path_factory: pytest.TempPathFactory) -> Played:
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """An episode of one with tokens that errs in many ways; old images are let go at once."""
-    forgetful = Environment(FAST, settings=ConversationSettings(memory=Memory(images=1, shown=1)))
+    forgetful = Environment(FAST, settings=ConversationSettings(memory=Memory(images=1, shown=1, block=1)))
     return played(tmp_path_factory.mktemp("spoken"), Reciting(), forgetful)
 
 

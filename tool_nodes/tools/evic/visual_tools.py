@@ -24,6 +24,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     Level,
     Lookup,
     Text,
+    are_shares,
     finite_number,
     image_at,
     show,
@@ -105,6 +106,9 @@ class PixelsArgument:
     rows: tuple[int, int] = (1, MAX_POINTS)
     rule: str = ""
 
+    unit = "pixels"
+    """Short schemas say it; figure 8 does not."""
+
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
         row = {"type": "array", "items": {"type": "number"}, "minItems": self.width, "maxItems": self.width}
@@ -124,6 +128,8 @@ class PixelsArgument:
         total = sum(map(len, found))
         if total > MAX_POINTS:
             raise InvalidValue(f"may hold at most {MAX_POINTS} rows of numbers in all, got {total}", Level.CARDINALITY)
+        if are_shares(number for rows in found for row in rows for number in row):
+            raise InvalidValue("is in pixels: multiply shares by the picture's width and height", Level.BOUNDS)
         return [np.array(rows, float) for rows in found]
 
     def _list(self, value: Any) -> Sequence[Any]:
@@ -393,5 +399,5 @@ class EvicTools:
 def _image(session: Lookup, index: int) -> SessionImage:
     """The target; an index left out is 0 (E.1), which no kind has checked."""
     if not session.images:
-        raise invalid("There is no image yet.", "Call robot.capture_image first.")
+        raise invalid("No image was taken or shown yet.")
     return session.images[index]

@@ -13,6 +13,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     Lookup,
     NumberArgument,
     TextArgument,
+    are_shares,
     finite_number,
     image_at,
     show,
@@ -66,6 +67,9 @@ class NumbersArgument:
 
     form: str
 
+    unit = "pixels"
+    """Short schemas say it."""
+
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
         length = self._length
@@ -75,7 +79,10 @@ class NumbersArgument:
         """The numbers."""
         if not isinstance(value, (list, tuple)) or len(value) != self._length:
             raise InvalidValue(f"must be {self.form}, got {show(value)}")
-        return [finite_number(number) for number in value]
+        numbers = [finite_number(number) for number in value]
+        if are_shares(numbers):
+            raise InvalidValue(f"is in pixels: multiply shares by the picture's width and height, got {show(value)}")
+        return numbers
 
     @property
     def _length(self) -> int:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toolhand.tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, finite_number, show
+from toolhand.tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, are_shares, finite_number, show
 from toolhand.tool_nodes.types import FloatArray
 
 SPACE = 1000.0
@@ -75,6 +75,8 @@ def _in_space(numbers: Sequence[float]) -> FloatArray:
         raise InvalidValue(
             f"must hold numbers from 0 to 1000 (any picture is 1000 wide and 1000 high), got {outside:g}", Level.BOUNDS
         )
+    if are_shares(numbers):
+        raise InvalidValue("must hold numbers from 0 to 1000: multiply shares of the picture by 1000", Level.BOUNDS)
     return np.array(numbers, float)
 
 

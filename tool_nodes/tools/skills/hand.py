@@ -62,7 +62,15 @@ class ParkTools:
             facts={"skill": {"name": asked.name, "opening_m": round(outcome.opening_m, 4)}},
         )
 
-    @tool("robot.return_to_park", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
+    @tool(
+        "robot.return_to_park",
+        aliases=("robot.park",),
+        motion=True,
+        timeout_s=None,
+        makes=_MAKES,
+        repeatable=True,
+        example=Example({}),
+    )
     def return_to_park(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Move the arm to its park position, with what it holds.
 
@@ -77,7 +85,15 @@ class HandTools(ParkTools):
 
     printed = True
 
-    @tool("robot.open_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))
+    @tool(
+        "robot.open_gripper",
+        aliases=("robot.release",),
+        motion=True,
+        timeout_s=None,
+        makes=_MAKES,
+        repeatable=True,
+        example=Example({}),
+    )
     def open_gripper(self, session: InSession) -> ToolResult:
         """Open the gripper; it lets go of what it holds only low over the table or held out to a person."""
         return self._done(SkillRequest("open_gripper"), session)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,12 @@ def depth_range(depth: NDArray[np.float32]) -> str:
     if not known.size:
         raise ToolError(ErrorCode.NO_DEPTH, "The depth map holds no valid depth.", "Check the depth camera.")
     return f"{known.min():.2f}m to {known.max():.2f}m (mean: {known.mean():.2f}m)"
+
+
+def shown_depth(depth: NDArray[np.float32], bar: bool) -> dict[str, Any]:
+    """The image of a result, depth (H, W) [m] as colours, which no tool can look for things in."""
+    rgb = colourize_depth(depth, bar=bar)
+    return {"image": rgb, "source": SessionImage(rgb, shows="depth")}
 
 
 def cloud_of(depth: NDArray[np.float32], focal_px: float, image: SessionImage) -> NDArray[np.float32]:
@@ -57,7 +65,7 @@ class DepthTools:
             text=f"Estimated depth map for {w}x{h} image. Focal length: {focal:.1f}px. "
             f"Depth range: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}) to reference the depth data and "
             "$focal_length_px (float) to reference the focal length.",
-            image=colourize_depth(depth),
+            **shown_depth(depth, bar=True),
             variables={"depth_map": depth, "focal_length_px": focal},
             backend=answer.backend,
         )
@@ -83,7 +91,7 @@ class DepthTools:
             text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "
             f"Depth range in point cloud: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}), "
             f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
-            image=colourize_depth(depth),
+            **shown_depth(depth, bar=True),
             variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
             backend=answer.backend,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,17 @@ from toolhand.tool_nodes.ports import GraspGenerator
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from toolhand.tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from toolhand.tool_nodes.toolbox.example import Example
-from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.spacetools.in_picture import hemmed_in
 from toolhand.tool_nodes.tools.spacetools.proposed import require_possible
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
 MAX_CHECKED = 24
 """Grasps tried for reachability before giving up [-]; a round figure."""
 
+MAX_SKIPPED = 8
+"""Grasps that are passed over because they are like ones that failed [-]: each takes the time of a call; a round
+figure."""
 _TOLD_BY = 5000
 """Points by which a cloud is known again, beside all those of the object [-]; a round figure. The noise of a camera is
 in every point, so that no two of its images share so many."""
@@ -121,10 +125,29 @@ class GraspAlternatives:
         key = hashlib.sha256(cloud[:: max(len(cloud) // _TOLD_BY, 1)].tobytes() + cloud[flat].tobytes())
         key.update(np.packbits(flat).data)
         given = session.grasps_given.get(key.hexdigest(), 0)
-        result = self.alternative(MaskedCloud(cloud, mask, focal_length_px, image_index.rgb, frame), given)
-        session.grasps_given[key.hexdigest()] = given + 1
+        seen = MaskedCloud(cloud, mask, focal_length_px, image_index.rgb, frame)
+        try:
+            number, result = self._untried(seen, given, session)
+        except ToolError as error:
+            raise hemmed_in(error, mask, frame, session.marks) from None
+        session.grasps_given[key.hexdigest()] = number + 1
         session.grasps.note_grasp(result.variables["grasp_pose"], frame, mask)
         return result
+
+    def _untried(self, seen: MaskedCloud, first: int, session: Session) -> tuple[int, ToolResult]:
+        """From a number on the first grasp that is like none that has failed, and its number; else the first.
+
+        A grasp fails in a picture of its own: in the next one the best grasp of the same object is much the same.
+        """
+        answers: list[ToolResult] = []
+        for number in range(first, first + MAX_SKIPPED + 1):
+            answers.append(self.alternative(seen, number))
+            T = answers[-1].variables["grasp_pose"]
+            if not session.grasps.has_failed(seen.frame.T_base_camera @ T):
+                return number, answers[-1]
+            if number > first and np.array_equal(T, answers[0].variables["grasp_pose"]):  # there are no more
+                break
+        return first, replace(answers[0], text=f"{answers[0].text} It is like one that has failed before.")
 
     def alternative(self, seen: MaskedCloud, number: int) -> ToolResult:
         """The best grasp (number 0), the next best one (1), and so on; after the last one it starts again.
@@ -183,7 +206,7 @@ class GraspTools(GraspAlternatives):
             raise ToolError(
                 ErrorCode.NO_GRASP,
                 f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
-                "The object may be too far away or too close to the robot's base.",
+                "What stands around it may be in the way, or it is too far from the robot's base or too close to it.",
             )
         best_first = sorted(found, key=lambda k: -found[k])
         return best_first[skip % len(found)]

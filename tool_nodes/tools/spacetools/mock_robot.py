@@ -42,8 +42,9 @@ class MockCamera(CameraTools):
         super().__init__(camera)
         self._recorded_cloud = cloud
 
-    def _cloud(self, frame: Frame) -> NDArray[np.float32]:
-        return super()._cloud(frame) if self._recorded_cloud is None else self._recorded_cloud
+    def cloud(self, frame: Frame) -> NDArray[np.float32]:
+        """See `CameraTools`."""
+        return super().cloud(frame) if self._recorded_cloud is None else self._recorded_cloud
 
     @tool("robot.capture_image", aliases=["mock_robot.capture_image"], repeatable=True)
     def capture_image(self, session: InSession) -> ToolResult:
@@ -71,7 +72,7 @@ class MockRobot(MockCamera):
     moves = True
 
     @tool("robot.execute_grasp", aliases=["mock_robot.execute_grasp"])
-    def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
+    def execute_grasp(self, grasp_pose: Pose, session: InSession) -> ToolResult:
         """Simulate executing a grasp: it always succeeds and moves nothing.
 
         Args:
@@ -86,7 +87,7 @@ class MockRobot(MockCamera):
         aliases=["mock_robot.place_object_at_2d_location"],
         renamed={"point_2d": "placement_point_2d"},
     )
-    def place_object_at_2d_location(self, placement_point_2d: NewestPoint2D) -> ToolResult:
+    def place_object_at_2d_location(self, placement_point_2d: NewestPoint2D, session: InSession) -> ToolResult:
         """Simulate placing the held object at a point of the image: it always succeeds and moves nothing.
 
         Args:
@@ -102,7 +103,7 @@ class MockRobot(MockCamera):
         aliases=["mock_robot.place_object_at_3d_location"],
         renamed={"point_3d": "placement_point_3d"},
     )
-    def place_object_at_3d_location(self, placement_point_3d: NewestPoint3D) -> ToolResult:
+    def place_object_at_3d_location(self, placement_point_3d: NewestPoint3D, session: InSession) -> ToolResult:
         """Simulate placing the held object at a 3D point in the camera frame: it always succeeds and moves nothing.
 
         Args:
@@ -116,7 +117,7 @@ class MockRobot(MockCamera):
 
     def skill(self, asked: SkillRequest, session: Session) -> SkillOutcome:
         """See `CameraTools`: it always succeeds and moves nothing."""
-        self._look(session)
+        self.look(session)
         return SkillOutcome("Done (simulated: no robot moved).", 0.0, EXECUTION_TIME_S)
 
     def _succeeded(self, what: str, facts: Mapping[str, Any]) -> ToolResult:

@@ -10,7 +10,7 @@ from toolhand.tool_nodes.drawing import draw_mask, draw_points
 from toolhand.tool_nodes.perception.prompts import segment_by
 from toolhand.tool_nodes.ports import Segmenter
 from toolhand.tool_nodes.results import ToolResult, invalid
-from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
+from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Points2D, UnitX, UnitY
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.toolbox import tool
 from toolhand.tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
@@ -33,7 +33,7 @@ class Sam2Tools:
         makes=("segmentation_mask",),
         example=Example({"x": 0.349, "y": 0.545, "image_index": 0}),
     )
-    def segment_from_point(self, x: Unit, y: Unit, image_index: ImageIndex) -> ToolResult:
+    def segment_from_point(self, x: UnitX, y: UnitY, image_index: ImageIndex) -> ToolResult:
         """Segment the object at a single image point.
 
         Args:

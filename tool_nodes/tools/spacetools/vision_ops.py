@@ -7,7 +7,7 @@ import numpy as np
 from toolhand.tool_nodes.drawing import WHITE
 from toolhand.tool_nodes.perception.masks import window_of
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
+from toolhand.tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, UnitX, UnitY
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import tool
@@ -29,7 +29,7 @@ class VisionOps:
             {"data": "$depth_map", "u": 0.349, "v": 0.545}, before=("depth_estimator.estimate_depth_with_pointcloud",)
         ),
     )
-    def index_at(self, data: Data, u: Unit, v: Unit) -> ToolResult:
+    def index_at(self, data: Data, u: UnitX, v: UnitY) -> ToolResult:
         """Get the value of an array, such as a depth map, at a normalized image point.
 
         Args:

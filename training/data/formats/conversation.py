@@ -196,7 +196,7 @@ def _as_calls(record: RolloutRecord, messages: list[Message], hashes: _Hashes, n
     spoken = (message for message in record.messages if message.role == "assistant")
     for turn in native_turns(messages, protocol, names):
         if turn.role == "system" and protocol.tools != "none":
-            yield ChatEntry("system", (load_protocol("native").system,))
+            yield ChatEntry("system", (load_protocol("native").system_prompt(record.schemas),))
         elif turn.role == "assistant":
             message = next(spoken)
             yield ChatEntry(

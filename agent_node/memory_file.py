@@ -1,4 +1,4 @@
-"""Memories of a dialogue as files of a run folder: read before they are used, so that deleting one forgets it."""
+"""Memories of sessions as files of a run folder: read before they are used, so that deleting one forgets it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from toolhand.agent_node.dialogue.memory import OperatorMemory, RobotMemory
 from toolhand.agent_node.runs.folder import encode, write_atomically
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
@@ -31,12 +30,11 @@ class MemoryFile:
 
     Args:
         path: The file; its folder is made when it is first written.
-        robot, operator: Memories that it keeps, which are changed in place; None for one that it does not keep.
+        memories: Dataclasses that it keeps by their names, which are changed in place.
     """
 
-    def __init__(self, path: Path, robot: RobotMemory | None = None, operator: OperatorMemory | None = None) -> None:
-        self._path = path
-        self._kept = {name: each for name, each in (("robot", robot), ("operator", operator)) if each is not None}
+    def __init__(self, path: Path, **memories: Any) -> None:
+        self._path, self._kept = path, memories
         self._written = False
 
     def read(self) -> None:
@@ -47,7 +45,7 @@ class MemoryFile:
         """
         if not self._written and not self._path.exists():
             return
-        found = load(self._path)
+        found = load(self._path, {name: type(memory) for name, memory in self._kept.items()})
         for name, memory in self._kept.items():
             known = found.get(name, type(memory)())
             for entry in fields(memory):
@@ -64,8 +62,8 @@ class MemoryFile:
         self._written = True
 
 
-def load(path: Path) -> dict[str, RobotMemory | OperatorMemory]:
-    """The memories of a file by their names; empty where there is none.
+def load(path: Path, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """The memories of a file by their names, of those that are asked for; empty where there is no file.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a file that is damaged or none of a dialogue.
@@ -81,7 +79,6 @@ def load(path: Path) -> dict[str, RobotMemory | OperatorMemory]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise invalid(f"{path} is no memory of a dialogue.", _FORGET)
     try:
-        kinds = {"robot": RobotMemory, "operator": OperatorMemory}
         return {name: _made(kind, document[name]) for name, kind in kinds.items() if name in document}
     except (TypeError, ValueError, KeyError, ToolError) as error:
         raise invalid(f"{path} is damaged: {error}.", _FORGET) from error

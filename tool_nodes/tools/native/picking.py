@@ -1,0 +1,323 @@
+"""`robot.pick` and `robot.place`: what the tools of SpaceTools do one by one, by those same tools, in one call.
+
+A pick outlines the object, computes a grasp, looks at what came of both, executes it, and shows it. A grasp that failed
+and left the object where it was is followed by the next one, each after a new look; after whatever a person ended, or
+where something has moved, there is none. A place goes where the ray of a point meets something, or on or into a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.drawing import draw_mask, side_by_side
+from toolhand.tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
+from toolhand.tool_nodes.motion.targets import cloud_in_base
+from toolhand.tool_nodes.perception.heights import height_map
+from toolhand.tool_nodes.perception.masks import inner_point, window_of
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.ports import Segmenter
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.scene_change import changed_around
+from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
+from toolhand.tool_nodes.toolbox.arguments import (
+    CountOrNone,
+    NewestBoxOrNone,
+    NewestMaskOrNone,
+    NewestPoint2DOrNone,
+    TextArgument,
+)
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
+from toolhand.tool_nodes.tools.spacetools.robot import GRASP_FAILED, UNSEEN, CameraTools
+from toolhand.tool_nodes.tools.spacetools.segmentation import Sam2Tools
+from toolhand.tool_nodes.types import BoolArray, BoxPrompt, FloatArray, Frame, GraspTarget
+
+_AGAIN = GRASP_FAILED - {ErrorCode.WRONG_OBJECT}
+"""After these another grasp may do, where the object still stands as it did; what else was lifted is held."""
+MOST_TRIES = 3
+"""Grasps that one pick executes at the most [-]; a round figure."""
+LEAST_CONFIDENCE = 0.1
+"""A grasp must be likelier to succeed than this [-]: less is a mask or a place that should be looked at first."""
+_SEVERAL_SHARE = 0.3
+"""A mask that holds more than this share of each of several marks is no single object [-]."""
+_AROUND_OBJECT = 0.8
+"""The picture of a pick shows so much around the object, as a share of its size [-]."""
+_LEAST_CROP_PX = 48
+"""Half the side of that picture, at the least [px]."""
+PANEL_PX = 320
+"""Height of the pictures that a pick shows beside each other [px]."""
+
+Name = Annotated[str, TextArgument(least=0)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """An object to pick: its mask (H, W) and points on it, the newest frame, and how it is called."""
+
+    frame: Frame
+    mask: BoolArray
+    points: tuple[tuple[float, float], ...]
+    name: str
+
+    @property
+    def said(self) -> str:
+        """It, in words."""
+        return f"the {self.name}" if self.name else f"the object at ({self.points[0][0]:.3f}, {self.points[0][1]:.3f})"
+
+
+class PickAndPlaceTools:
+    """Picks and places over the tools that segment, compute grasps and move.
+
+    The fact `grasped` of a pick is that of `robot.RobotTools`, with `called`, the name that was given.
+
+    Args:
+        segmenter: Outlines objects.
+        grasps: The grasp tool.
+        robot: The robot's own tools.
+    """
+
+    suite = "native"
+
+    def __init__(self, segmenter: Segmenter, grasps: GraspAlternatives, robot: CameraTools) -> None:
+        self._segmenter = segmenter
+        self._sam2 = Sam2Tools(segmenter)
+        self._grasps = grasps
+        self._robot = robot
+        # The robot's own, if it moves: a stop ends the call between its steps, too.
+        self.job: Callable[[], AbstractContextManager[StopWatch]] = getattr(robot, "job", StopLatch().job)
+
+    @tool(
+        "robot.pick",
+        motion=True,
+        timeout_s=None,
+        makes=("captured_image",),
+        example=Example({"point": [0.349, 0.545], "name": "carton"}),
+    )
+    def pick(
+        self,
+        session: InSession,
+        point: NewestPoint2DOrNone = None,
+        box: NewestBoxOrNone = None,
+        mark: CountOrNone = None,
+        mask: NewestMaskOrNone = None,
+        name: Name = "",
+    ) -> ToolResult:
+        """Pick up the object at one of point, box, mark or mask, and hold it: segments, grasps, tries again, checks.
+
+        Args:
+            point: [x, y] on it, shares of the newest scene picture.
+            box: [left, top, right, bottom] around it, likewise.
+            mark: Its number in the newest robot.look.
+            mask: Its $segmentation_mask.
+            name: What you call it.
+        """
+        ways = {"point": point, "box": box, "mark": mark, "mask": mask}
+        given = [key for key, value in ways.items() if value is not None]
+        if len(given) != 1:
+            raise invalid(f"robot.pick takes one of point, box, mark and mask, got {' and '.join(given) or 'none'}.")
+        frame = self._robot.last_seen(session)
+        outlined = self._outlined(frame, session, point, box, mark, mask)
+        wanted = _Wanted(frame, outlined.mask, outlined.points, name)
+        self._require_single(wanted, session)
+        session.grasps.note_outline(outlined)
+        if name:
+            session.grasps.note_names(name, wanted.points[:1])
+        return self._picked(wanted, session)
+
+    def _outlined(
+        self,
+        frame: Frame,
+        session: Session,
+        point: FloatArray | None,
+        box: FloatArray | None,
+        mark: int | None,
+        mask: BoolArray | None,
+    ) -> GraspTarget:
+        image = SessionImage(frame.rgb, frame)
+        if point is not None:
+            x, y = (float(value) for value in point)
+            found = self._sam2.segment_from_point(x, y, image).outlined
+            assert found is not None
+            return found
+        if mark is not None:
+            return self._marked(mark, frame, session)
+        if mask is not None:
+            if mask.shape != frame.depth.shape or not mask.any():
+                raise invalid("robot.pick: argument 'mask' must hold pixels of the whole newest scene picture.")
+            return GraspTarget(mask, (inner_point(mask),))
+        assert box is not None
+        if not (box[0] < box[2] and box[1] < box[3]):
+            raise invalid("robot.pick: argument 'box' must have left < right and top < bottom.")
+        w, h = frame.size
+        left, top, right, bottom = (float(v) for v in box * (w, h, w, h))
+        outline = segment_by(self._segmenter, image, BoxPrompt((left, top, right, bottom))).value[0].mask
+        return GraspTarget(outline, (inner_point(outline),))
+
+    def _marked(self, mark: int, frame: Frame, session: Session) -> GraspTarget:
+        if session.marks is None:
+            raise invalid("There are no marks yet.", "Call robot.look first.")
+        return session.marks.find(mark, frame)
+
+    def _require_single(self, wanted: _Wanted, session: Session) -> None:
+        """Raises ToolError AMBIGUOUS where a mask holds several marks of the same scene."""
+        marks = session.marks
+        if marks is None or marks.frame is not wanted.frame:
+            return
+        held = [n for n, each in enumerate(marks.objects, 1) if np.mean(wanted.mask[each.mask]) > _SEVERAL_SHARE]
+        if len(held) > 1:
+            listed = " and ".join(str(number) for number in held)
+            raise ToolError(ErrorCode.AMBIGUOUS, f"What is outlined there holds the marks {listed}.", "Pick by mark.")
+
+    def _picked(self, wanted: _Wanted, session: Session) -> ToolResult:
+        failed: ToolResult | None = None
+        for tries in range(1, MOST_TRIES + 1):
+            try:
+                grasp = self._grasp_of(wanted, session)
+            except ToolError as error:
+                if failed is None:
+                    raise
+                return _failed(failed, tries - 1, f"No other grasp is left: {error.message}")
+            result = self._executed(grasp.variables["grasp_pose"], session)
+            if result.error is None:
+                return self._shown(wanted, grasp, result, session)
+            failed = result
+            if result.error.code not in _AGAIN or self._robot.hand():
+                break
+            after = self._robot.look(session)
+            failed = ToolResult(error=result.error, image=after.rgb, variables=_captured(after))
+            if changed_around(wanted.frame, after, wanted.points[0]):
+                return _failed(failed, tries, "It does not stand as it did.")
+            wanted = _Wanted(after, wanted.mask, wanted.points, wanted.name)
+        assert failed is not None
+        return _failed(failed, tries)
+
+    def _grasp_of(self, wanted: _Wanted, session: Session) -> ToolResult:
+        """The next grasp, drawn over the object. Raises ToolError, also NO_GRASP for one that will hardly succeed."""
+        with self.job() as watch:
+            if watch.halted:
+                raise watch.error
+        frame = wanted.frame
+        drawn = SessionImage(frame.rgb, frame).redrawn(draw_mask(frame.rgb, wanted.mask))
+        grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), drawn, session)
+        _, confidence = grasp.value
+        if confidence < LEAST_CONFIDENCE:
+            raise ToolError(
+                ErrorCode.NO_GRASP,
+                f"The best grasp of {wanted.said} succeeds in {100 * confidence:.0f} of 100 cases: not tried.",
+                "Give a better mask or point, move a neighbour away, or see it from robot.look_closer.",
+            )
+        return grasp
+
+    def _executed(self, T: FloatArray, session: Session) -> ToolResult:
+        try:
+            return self._robot.execute_grasp(T, session)
+        except ToolError as error:
+            return ToolResult(error=error)
+
+    def _shown(self, wanted: _Wanted, grasp: ToolResult, result: ToolResult, session: Session) -> ToolResult:
+        """The result of a grasp as that of the pick: its steps in one picture, and what comes next."""
+        after = self._robot.last_seen(session)
+        held = self._robot.in_hand()
+        assert grasp.image is not None
+        part = _part_around(wanted.mask)
+        rgb = side_by_side([grasp.image[part], after.rgb[part] if held is None else held.rgb], PANEL_PX)
+        facts = dict(result.facts)
+        grasped = facts.get("grasped", {})
+        if grasped:
+            facts["grasped"] = {**grasped, "called": wanted.name}
+        wide = f", {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else f": {result.text}"
+        right = "the scene now" if held is None else "the wrist camera now"
+        return ToolResult(
+            value=result.value,
+            text=f"Picked {wanted.said}{wide}. {also_moved(grasped.get('pushed', ()))}"
+            f"Left: mask and grasp before; right: {right}. Next: robot.place(point) puts it down; points are those of "
+            "the scene picture.",
+            image=rgb,
+            variables=_captured(after),
+            backend=result.backend,
+            facts=facts,
+        )
+
+    @tool(
+        "robot.place",
+        motion=True,
+        timeout_s=None,
+        makes=("captured_image",),
+        example=Example({"point": [0.48, 0.62]}, before=("robot.pick",)),
+    )
+    def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None) -> ToolResult:
+        """Put down what is held: on what is seen at a point, or on or into the object of a mark.
+
+        Args:
+            point: [x, y], shares of the newest scene picture.
+            mark: Number of what it goes on or into, in the newest robot.look.
+        """
+        if (point is None) == (mark is None):
+            raise invalid(f"robot.place takes one of point and mark, got {'none' if point is None else 'both'}.")
+        if point is not None:
+            result = self._robot.place_object_at_2d_location(point, session)
+        else:
+            assert mark is not None
+            frame = self._robot.last_seen(session)
+            target = _middle_of(frame, self._marked(mark, frame, session).mask)
+            in_camera = transform(invert(frame.T_base_camera), target[None])[0]
+            result = self._robot.place_object_at_3d_location(in_camera, session)
+        placed = result.facts.get("placed")
+        if result.error is not None or placed is None:
+            return result
+        x, y = placed["shown"] or placed["wanted"]
+        unseen = "" if placed["verified"] else UNSEEN
+        height = placed["wanted_m"][2] - workspace.TABLE_Z
+        raised = f", {100 * height:.0f} cm above the table" if height > STEP_TOLERANCE else ""
+        rest = f"{unseen}{also_moved(placed['pushed'])}"
+        text = f"Put down at ({x:.3f}, {y:.3f}){raised}. The gripper is open and empty. {rest}"
+        return ToolResult(result.value, text.rstrip(), result.image, result.variables, facts=result.facts)
+
+
+def _captured(frame: Frame) -> dict[str, SessionImage]:
+    return {"captured_image": SessionImage(frame.rgb, frame)}
+
+
+def _failed(result: ToolResult, tries: int, why: str = "") -> ToolResult:
+    """A failed grasp as the result of a pick: how many were tried, and why there is no other one."""
+    error = result.error
+    assert error is not None
+    tried = f"{tries} grasps were tried." if tries > 1 else ""
+    message = " ".join(part for part in (error.message, tried, why) if part)
+    again = ToolError(error.code, message, error.hint, error.backend, error.cause)
+    return ToolResult(error=again, image=result.image, variables=result.variables)
+
+
+def _part_around(mask: BoolArray) -> tuple[slice, slice]:
+    """A square part of an image about a mask (H, W), as far as the image reaches."""
+    rows, columns = window_of(mask)
+    half = max(int((0.5 + _AROUND_OBJECT) * max(rows.stop - rows.start, columns.stop - columns.start)), _LEAST_CROP_PX)
+    half = min(half, min(mask.shape) // 2)
+    starts = [
+        min(max((side.start + side.stop) // 2 - half, 0), length - 2 * half)
+        for side, length in zip((rows, columns), mask.shape, strict=True)
+    ]
+    return slice(starts[0], starts[0] + 2 * half), slice(starts[1], starts[1] + 2 * half)
+
+
+def _middle_of(frame: Frame, mask: BoolArray) -> FloatArray:
+    """Where something put on or into an object comes to rest: what is seen at its middle (3,), base frame [m]."""
+    points: NDArray[np.float32] = cloud_in_base(frame)[mask.reshape(-1)]
+    points = points[np.isfinite(points).all(axis=1)]
+    if not len(points):
+        raise ToolError(ErrorCode.NO_DEPTH, "No depth is known of the object with that mark.", "Place at a point.")
+    low, high = np.percentile(points[:, :2], (2, 98), axis=0)
+    middle = (low + high) / 2.0
+    seen = height_map(frame).support_height(middle, 0.01)
+    return np.array([*middle, float(np.percentile(points[:, 2], 98)) if np.isnan(seen) else seen])
