@@ -4,8 +4,8 @@
 and writes them.
 
     make check         the cheapest modules, as many as CHECK_S pays for
-    make test          the cheapest tests, as many as TEST_S pays for, and of every module at least one: that which is
-                       marked as essential, or the first
+    make test          the cheapest tests, as many as TEST_S pays for, those that are marked as essential, and of every
+                       module at least one: its cheapest
     make test-whole    what `make test` leaves out
 
 What has not been measured yet belongs to `make test`. Without `--tier` pytest runs whatever it is given. After a run
@@ -28,7 +28,7 @@ TEST_S = 850.0
 """What all tests of `make check` and of `make test` may cost [s of processor time, child processes included]: on two
 cores half as long, beside lint, types and the collection."""
 
-LISTED_S = 0.5
+LISTED_S = 0.2
 """A test of a smaller cost has no row of its own and is in `make test`: its own cost, and its share of what its module
 sets up [s]."""
 
@@ -110,8 +110,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def in_brief(tests: list[pytest.Item]) -> list[pytest.Item]:
     """Those tests of a module that `make test` runs."""
-    always = [test for test in tests if test.get_closest_marker("essential")] or tests[:1]
-    return [test for test in tests if test in always or COSTS.get(test.nodeid, 0.0) <= DEAREST["test"]]
+
+    def cost(test: pytest.Item) -> float:
+        return COSTS.get(test.nodeid, 0.0)
+
+    chosen = [test for test in tests if test.get_closest_marker("essential") or cost(test) <= DEAREST["test"]]
+    return chosen or [min(tests, key=cost)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
