@@ -58,11 +58,16 @@ program.create_mutants(1)
 """What `mutmut run` begins with, and has no command for."""
 
 
-def pytest_sessionstart() -> None:
-    """After the profile of `tests/conftest.py`."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Import the mutants' folders, not those of the editable installation, also in conftest.py."""
     import toolhand
 
-    toolhand.__path__.append(str(Path.cwd()))  # the mutants' folders, before those of the editable installation
+    toolhand.__path__.append(str(Path.cwd()))
+
+
+def pytest_sessionstart() -> None:
+    """After the profile of `tests/conftest.py`."""
     settings.register_profile("mutants", settings(phases=[Phase.explicit, Phase.generate], max_examples=30))
     settings.load_profile("mutants")
 
