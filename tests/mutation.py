@@ -7,12 +7,14 @@ Of properties it tries 30 examples, and of a failing one no smaller example.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import _lru_cache_wrapper
 from pathlib import Path
 
 import pytest
@@ -67,7 +69,11 @@ def pytest_load_initial_conftests() -> None:
 
 
 def pytest_sessionstart() -> None:
-    """After the profile of `tests/conftest.py`."""
+    """After the profile of `tests/conftest.py`. What this process has computed without a mutant is forgotten."""
+    gc.unfreeze()  # tests/tiers.py hides what is there from the collector
+    for kept in gc.get_objects():
+        if isinstance(kept, _lru_cache_wrapper) and str(kept.__module__).startswith("toolhand."):
+            kept.cache_clear()
     settings.register_profile("mutants", settings(phases=[Phase.explicit, Phase.generate], max_examples=30))
     settings.load_profile("mutants")
 
