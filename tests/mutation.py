@@ -7,10 +7,14 @@ Of properties it tries 30 examples, and of a failing one no smaller example.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from functools import _lru_cache_wrapper
 from pathlib import Path
 
 import pytest
@@ -42,16 +46,34 @@ def named(path, function, named=format_utils.get_mutant_name):
     return name if name.startswith("toolhand.") else f"toolhand.{name}"
 
 program.get_mutant_name = file_mutation.get_mutant_name = format_utils.get_mutant_name = named
-program.cli()
 """
-"""mutmut's command line, which names modules after their files: `sim/world.py` is toolhand.sim.world."""
+"""Lets mutmut name modules after their files: `sim/world.py` is toolhand.sim.world."""
+
+_GENERATE = """
+program.set_mutant_under_test("mutant_generation")
+program.makedirs("mutants", exist_ok=True)
+program.copy_src_dir()
+program.copy_also_copy_files()
+program.setup_source_paths()
+program.create_mutants(1)
+"""
+"""What `mutmut run` begins with, and has no command for."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    """Import the mutants' folders, not those of the editable installation, also in conftest.py."""
+    import toolhand
+
+    toolhand.__path__.append(str(Path.cwd()))
 
 
 def pytest_sessionstart() -> None:
-    """After the profile of `tests/conftest.py`."""
-    import toolhand
-
-    toolhand.__path__.append(str(Path.cwd()))  # the mutants' folders, before those of the editable installation
+    """After the profile of `tests/conftest.py`. What this process has computed without a mutant is forgotten."""
+    gc.unfreeze()  # tests/tiers.py hides what is there from the collector
+    for kept in gc.get_objects():
+        if isinstance(kept, _lru_cache_wrapper) and str(kept.__module__).startswith("toolhand."):
+            kept.cache_clear()
     settings.register_profile("mutants", settings(phases=[Phase.explicit, Phase.generate], max_examples=30))
     settings.load_profile("mutants")
 
@@ -94,10 +116,29 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def mutmut(then: str, *arguments: str) -> int:
+    """Run mutmut's command line, or other code that knows it as `program`."""
+    return subprocess.run([sys.executable, "-c", _MUTMUT + then, *arguments]).returncode
+
+
+def sample(size: int, seed: int, places: Sequence[str]) -> list[str]:
+    """So many mutants of each module, drawn by a seed; of all, or of those in some files and folders."""
+    mutmut(_GENERATE)
+    return [
+        name
+        for module, names in verdicts().items()
+        if not places or any(module.is_relative_to(place) for place in places)
+        for name in random.Random(f"{seed} {module}").sample(sorted(names), min(size, len(names)))
+    ]
+
+
 def main() -> int:
-    """Run what has not been run, or with `--again` what was not killed, and print the table."""
+    """Run what has not been run, with `--again` what was not killed, with `--sample` some, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--again", action="store_true", help="run those again that were not killed: after a new test")
+    parser.add_argument("--sample", type=int, metavar="N", help="run N of each module, drawn by --seed")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--of", nargs="+", default=[], metavar="PATH", help="files or folders that --sample draws from")
     parser.add_argument("--table", action="store_true", help="run nothing")
     parser.add_argument("--jobs", default="1", help="processes")
     options = parser.parse_args()
@@ -110,10 +151,8 @@ def main() -> int:
     else:
         # mutmut measures only new tests: a changed function would keep those that reached it before.
         (RESULTS / "mutmut-stats.json").unlink(missing_ok=True)
-        chosen = names if options.again else []
-        status = subprocess.run(
-            [sys.executable, "-c", _MUTMUT, "run", "--max-children", options.jobs, *chosen]
-        ).returncode
+        chosen = sample(options.sample, options.seed, options.of) if options.sample else names if options.again else []
+        status = mutmut("program.cli()", "run", "--max-children", options.jobs, *chosen)
     print(table())
     return status
 

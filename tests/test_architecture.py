@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -116,40 +117,84 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what only a type checker imports."""
+@dataclass
+class Facts:
+    """What the tests below ask of a file of Python.
 
-    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+    Attributes:
+        imports: Names of all modules that it imports, with what it takes from them.
+        at_top: Those that are imported at its top.
+        at_run_time: Those that not only a type checker imports.
+        strings: Texts in quotes, names of loggers aside.
+        types: Classes and type aliases at its top; neither private ones nor type variables.
+        enum_operands: Lines that compare something with a member of an enum of MuJoCo: numpy does that pixel by pixel
+            in Python.
+        of_yaml: What it takes of the package yaml.
+    """
+
+    imports: set[str] = field(default_factory=set)
+    at_top: set[str] = field(default_factory=set)
+    at_run_time: set[str] = field(default_factory=set)
+    strings: set[str] = field(default_factory=set)
+    types: set[str] = field(default_factory=set)
+    enum_operands: list[int] = field(default_factory=list)
+    of_yaml: set[str] = field(default_factory=set)
 
 
 @cache
-def imports(path: Path, top_level_only: bool = False, at_run_time: bool = False) -> set[str]:
+def facts(path: Path) -> Facts:
+    """What one walk through a file finds: parsing the whole project takes seconds."""
+    found, strings, loggers = Facts(), dict[int, str](), set[int]()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if at_run_time:
-        tree = WithoutTypes().visit(tree)
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
-    names: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    left: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while left:
+        node, at_run_time = left.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                left += [(child, False) for child in node.body]
+                left += [(child, at_run_time) for child in node.orelse]
+                continue
+            case ast.Import() | ast.ImportFrom():
+                found.imports |= imported(node)
+                found.at_run_time |= imported(node) if at_run_time else set()
+            case ast.Constant(value=str(text)):
+                strings[id(node)] = text
+            case ast.Attribute(value=ast.Name(id="yaml")):
+                found.of_yaml.add(node.attr)
+            case ast.Compare():
+                found.enum_operands += [node.lineno for side in (node.left, *node.comparators) if is_enum_member(side)]
+            case ast.Call(func=ast.Attribute(attr="getLogger")):
+                loggers |= {id(argument) for argument in node.args}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="isin")):
+                operands = [inner for argument in node.args for inner in getattr(argument, "elts", [argument])]
+                found.enum_operands += [node.lineno for operand in operands if is_enum_member(operand)]
+        left += [(child, at_run_time) for child in ast.iter_child_nodes(node)]
+    found.strings = {text for name, text in strings.items() if name not in loggers}
+    for statement in tree.body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                found.at_top |= imported(statement)
+            case ast.ClassDef(name=name) if name[0].isupper():
+                found.types.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()):
+                found.types |= {name} if name[0].isupper() and not name.isupper() else set()
+    return found
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    names = {alias.name for alias in node.names}
+    if isinstance(node, ast.Import):
+        return names
+    return {node.module, *(f"{node.module}.{name}" for name in names)} if node.module else set()
+
+
+def is_enum_member(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node).startswith("mujoco.mjt")
 
 
 def named(path: Path) -> set[str]:
     """Modules of this project that stand in strings, as "module:Class" or for a lazy import; not in docstrings."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    loggers = {id(a) for call in calls if getattr(call.func, "attr", "") == "getLogger" for a in call.args}
-    strings = {
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in loggers
-    }
-    return {name for name in (string.split(":")[0] for string in strings) if name in MODULES and "." in name}
+    return {name for text in facts(path).strings if (name := text.split(":")[0]) in MODULES and "." in name}
 
 
 def packages(names: Iterable[str]) -> set[str]:
@@ -162,45 +207,30 @@ def packages(names: Iterable[str]) -> set[str]:
 def test_a_room_imports_only_the_rooms_below_it() -> None:
     for module, path in MODULES.items():
         room = room_of(module)
-        foreign = {room_of(name) for name in imports(path) | named(path) if name.startswith("toolhand.")}
+        foreign = {room_of(name) for name in facts(path).imports | named(path) if name.startswith("toolhand.")}
         assert foreign - {room} <= ALLOWED[room], module
 
 
 def test_the_core_never_imports_heavy_packages() -> None:
     for module, path in MODULES.items():
-        heavy = packages(imports(path)) & HEAVY
+        heavy = packages(facts(path).imports) & HEAVY
         allowed = {"nicegui"} if module.startswith("toolhand.console.pages.") else ADAPTERS.get(module, set())
         assert heavy <= allowed, module
 
 
-def enum_operands(path: Path) -> list[int]:
-    """Lines that compare something with a member of an enum of MuJoCo: numpy does that pixel by pixel in Python."""
-
-    def is_member(node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute) and ast.unparse(node).startswith("mujoco.mjt")
-
-    lines = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        operands = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.isin":
-            operands = [inner for argument in node.args for inner in getattr(argument, "elts", [argument])]
-        lines += [node.lineno for operand in operands if is_member(operand)]
-    return lines
-
-
 def test_numbers_are_compared_with_the_number_of_an_enum_not_with_its_object() -> None:
-    assert {str(path): lines for path in MODULES.values() if (lines := enum_operands(path))} == {}
+    assert {str(path): lines for path in MODULES.values() if (lines := facts(path).enum_operands)} == {}
 
 
 def test_only_nodes_and_the_transport_know_ros() -> None:
     for module in (name for name in MODULES if not knows_ros(name)):
-        assert "rclpy" not in packages(imports(MODULES[module])), module
-        needed = imports(MODULES[module], top_level_only=True) & set(MODULES)
+        assert "rclpy" not in packages(facts(MODULES[module]).imports), module
+        needed = facts(MODULES[module]).at_top & set(MODULES)
         assert not [name for name in needed if knows_ros(name)], module
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    graph = {name: {n for n in imports(path, top_level_only=True) if n in MODULES} for name, path in MODULES.items()}
+    graph = {name: {n for n in facts(path).at_top if n in MODULES} for name, path in MODULES.items()}
     done: set[str] = set()
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
@@ -229,7 +259,7 @@ def arrows(room: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     package = "toolhand.cli" if room == "toolhand" else f"toolhand.{room}"
     for module in (name for name in MODULES if name.startswith(f"{package}.")):
-        needed = {part_of(name) for name in imports(MODULES[module], at_run_time=True) if name in MODULES}
+        needed = {part_of(name) for name in facts(MODULES[module]).at_run_time if name in MODULES}
         others = {name for name in needed if name.startswith(f"{package}.")} - {part_of(module)}
         found.setdefault(part_of(module), set()).update(others)
     return found
@@ -266,8 +296,9 @@ def test_the_folders_at_the_top_are_packages_of_toolhand_alone() -> None:
 
 def test_nobody_imports_them_by_their_folders() -> None:
     files = [path for folder in (*ROOMS, "docs", "examples", "tests") for path in (ROOT / folder).rglob("*.py")]
+    by_folder = re.compile(rf"^ *(from|import) ({'|'.join(set(ROOMS) - {'toolhand'})})\b", re.MULTILINE)
     for path in files:
-        assert not packages(imports(path)) & (set(ROOMS) - {"toolhand"}), path
+        assert not by_folder.search(path.read_text(encoding="utf-8")), path
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:
@@ -287,22 +318,10 @@ SAME_NAME = {
 """Types of one name in several modules, and why."""
 
 
-def type_names(path: Path) -> set[str]:
-    """Classes and type aliases at the top of a module; neither private ones nor type variables."""
-    names = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        match node:
-            case ast.ClassDef(name=name):
-                names.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()) if not name.isupper():
-                names.add(name)
-    return {name for name in names if name[0].isupper()}
-
-
 def test_no_two_types_share_a_name() -> None:
     homes: dict[str, list[str]] = {}
     for module, path in MODULES.items():
-        for name in type_names(path):
+        for name in facts(path).types:
             homes.setdefault(name, []).append(module)
     shared = {name: modules for name, modules in homes.items() if len(modules) > 1}
     assert set(shared) == set(SAME_NAME), shared
@@ -321,25 +340,9 @@ def test_nothing_refers_to_a_machine_or_a_registry() -> None:
 def test_nothing_else_in_the_project_reads_yaml() -> None:
     """Another reader would have to know all of the above again."""
     reading = {"load", "safe_load", "full_load", "unsafe_load", "load_all", "safe_load_all", "parse", "compose", "scan"}
-    found = []
-    for room in (
-        "tool_nodes",
-        "sim",
-        "agent_node",
-        "bench",
-        "console",
-        "training",
-        "urdf",
-        "ros2_ws/src/rclpy_zenoh/rclpy_zenoh",
-    ):
+    for room in (*ROOMS, "urdf", "ros2_ws/src/rclpy_zenoh/rclpy_zenoh"):
         for path in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                of_yaml = (
-                    isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
-                )
-                if of_yaml and node.attr in reading and path.name != "plain_yaml.py":  # type: ignore[attr-defined]
-                    found.append(str(path))
-    assert not found
+            assert path.name == "plain_yaml.py" or not facts(path).of_yaml & reading, path
 
 
 CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
@@ -347,7 +350,7 @@ CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
 
 def test_the_ros_client_knows_nothing_of_this_project() -> None:
     for path in (CLIENT / "rclpy_zenoh").rglob("*.py"):
-        assert not packages(imports(path)) & set(ROOMS), path
+        assert not packages(facts(path).imports) & set(ROOMS), path
         assert "toolhand" not in path.read_text(encoding="utf-8").lower(), path
 
 
@@ -356,7 +359,7 @@ def test_only_the_public_interface_of_the_ros_client_is_used() -> None:
     public = {f"{module}.{name}" for module, names in rows for name in re.findall(r"`(\w+)`", names)}
     modules = {module for module, _ in rows} | {"rclpy_zenoh"}
     for path in [*MODULES.values(), *(ROOT / "examples").glob("*.py")]:
-        used = {name for name in imports(path) if name.split(".")[0] == "rclpy_zenoh"}
+        used = {name for name in facts(path).imports if name.split(".")[0] == "rclpy_zenoh"}
         assert used <= public | modules, path
 
 

@@ -32,13 +32,25 @@ def test_the_cheapest_are_chosen_as_long_as_the_budget_lasts() -> None:
     assert tiers.affordable([5.0], 3.5) == 0.0
 
 
-def test_in_brief_a_module_has_its_cheap_tests_and_its_first_or_essential_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("dearest", "cost"), [(2.0, 1.0 + 0.2), (3.0, 1.0 + 3.0 + 0.2), (5.0, 9.0 + 0.2)])
+def test_a_tier_costs_what_its_cheap_tests_do(dearest: float, cost: float) -> None:
+    assert tiers.brief_cost(COSTS, dearest) == pytest.approx(cost)
+
+
+def test_where_no_test_of_a_module_is_cheap_its_cheapest_counts() -> None:
+    assert tiers.brief_cost({"tests/a.py": 8.0, "tests/a.py::x": 5.0, "tests/a.py::y": 3.0}, 2.0) == 3.0
+
+
+def test_in_brief_a_module_has_its_cheap_and_essential_tests_or_else_its_cheapest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tiers, "COSTS", COSTS)
     monkeypatch.setitem(tiers.DEAREST, "test", 2.0)
     first, cheap, dear = item("test_first"), item("test_cheap"), item("test_dear[two words]")
-    assert tiers.in_brief([first, cheap, dear]) == [first, cheap]
     essential = item("test_dear[two words]", "essential")
+    assert tiers.in_brief([first, cheap, dear]) == [cheap]
     assert tiers.in_brief([first, cheap, essential]) == [cheap, essential]
+    assert tiers.in_brief([dear, first]) == [first]
 
 
 def test_what_a_module_sets_up_and_takes_down_is_shared_by_its_tests() -> None:

@@ -6,8 +6,10 @@ the same seed give the same bytes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import mujoco
@@ -249,7 +251,8 @@ class RayCamera(StampedCamera):
         T_base_camera = camera_pose(self._world.model, self._world.data, self._camera)
         if self._background is None or not np.array_equal(self._background.T_base_camera, T_base_camera):
             self._view.place(T_base_camera)
-            self._background = _Background(self._world, self._view, self._lamp, self._lamp_view)
+            make = _Background if self._background else _kept_background
+            self._background = make(self._world, self._view, self._lamp, self._lamp_view)
         shadows = _ShadowMap(self._world, self._lamp_view)
         depth, geom, rgb = self._background.with_shadows(shadows)
 
@@ -357,6 +360,25 @@ class _Background:
         shaded = np.flatnonzero(visible < 1.0)
         rgb[self._seen[shaded]] = encode_rgb(self._dark[shaded] + visible[shaded, None] * self._direct[shaded])
         return self._depth.copy(), self._geom.copy(), rgb
+
+
+_BACKGROUNDS: OrderedDict[bytes, _Background] = OrderedDict()
+_BACKGROUNDS_LOCK = Lock()
+_BACKGROUNDS_KEPT = 4
+"""Backgrounds that stations of a process share; one of 640 x 480 pixels has 20 MB."""
+
+
+def _kept_background(world: RayWorld, view: RayView, lamp: Lamp, lamp_view: RayView) -> _Background:
+    """The background that an earlier camera of this process made of the same view, or a new one."""
+    depends_on = (*world.surface_geometry(), view.K, view.size, view.T_base_camera, lamp.position)
+    key = b";".join(np.asarray(part).tobytes() for part in depends_on)
+    with _BACKGROUNDS_LOCK:
+        if key not in _BACKGROUNDS:
+            _BACKGROUNDS[key] = _Background(world, view, lamp, lamp_view)
+        _BACKGROUNDS.move_to_end(key)
+        if len(_BACKGROUNDS) > _BACKGROUNDS_KEPT:
+            _BACKGROUNDS.popitem(last=False)
+        return _BACKGROUNDS[key]
 
 
 class _ShadowMap:

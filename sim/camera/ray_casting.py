@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import mujoco
 import numpy as np
@@ -163,6 +163,12 @@ class RayWorld:
         hits = Hits(geom[seen], depth[seen].astype(np.float32), normal.reshape(-1, 3)[seen].astype(np.float32))
         return pixels[seen], hits
 
+    def surface_geometry(self) -> tuple[NDArray[Any], ...]:
+        """All that `surface_hits` and the surfaces' colours depend on beside the view."""
+        model, data, geoms = self.model, self.data, self.surfaces
+        placed = data.geom_xpos[geoms], data.geom_xmat[geoms]
+        return geoms, *placed, model.geom_type[geoms], model.geom_size[geoms], self.rgba[geoms]
+
     def surface_hits(self, view: RayView) -> Hits:
         """The first table, floor or wall that each pixel sees; geom -1 and infinite depth where there is none."""
         n = len(view.rays)
@@ -209,5 +215,6 @@ def _box_depth(origin: FloatArray, rays: FloatImage, half: FloatArray) -> tuple[
         within = np.where(np.abs(origin) <= half, np.float32(np.inf), np.float32(-np.inf))
         enter, leave = np.where(along, -within, enter), np.where(along, within, leave)
     axis = np.argmax(enter, axis=1)
-    first, last = enter.max(axis=1), leave.min(axis=1)
+    first = np.maximum(np.maximum(enter[:, 0], enter[:, 1]), enter[:, 2])  # a third of the time of max(axis=1)
+    last = np.minimum(np.minimum(leave[:, 0], leave[:, 1]), leave[:, 2])
     return np.where((first > 0.0) & (first <= last), first, np.float32(np.inf)), axis

@@ -52,8 +52,9 @@ class Typing:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Terminal]:
     made = Terminal()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(
         "toolhand.agent_node.console.ask.forget_typed", lambda stdin: os.write(made.person, made.types)
     )  # what is typed from then on is the answer

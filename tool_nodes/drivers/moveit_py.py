@@ -9,7 +9,9 @@ process does: `moveit` asks move_group, which is another one. What it answers is
 from __future__ import annotations
 
 import copy
+import shutil
 import tempfile
+import weakref
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -214,7 +216,9 @@ def _started(robot: RobotModel) -> tuple[LibraryCalls, Any]:
 
     calls = LibraryCalls("MoveItPy")
     name = f"toolhand_{describe(robot).package}"
-    config = moveit_parameters(robot, Path(tempfile.mkdtemp(prefix="toolhand_moveit_")))
+    folder = Path(tempfile.mkdtemp(prefix="toolhand_moveit_"))
+    weakref.finalize(calls, shutil.rmtree, folder, ignore_errors=True)  # at the end of the process
+    config = moveit_parameters(robot, folder)
     return calls, calls.run(
         lambda: MoveItPy(node_name=name, config_dict=config, provide_planning_service=False), _SETUP_S
     )

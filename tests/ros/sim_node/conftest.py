@@ -20,14 +20,14 @@ _domains = itertools.cycle(range(1, 100))
 
 @pytest.fixture(scope="session")
 def router() -> Iterator[str]:
-    with start_router(port=0) as process, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RCLPY_ZENOH_ROUTER", process.endpoint)
+    with start_router() as process:
         yield process.endpoint
 
 
 @pytest.fixture
-def start(router: str) -> Iterator[Callable[..., Graph]]:
+def start(router: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Graph]]:
     """`start(lockstep=True, scene="3")` starts a simulator with these parameters."""
+    monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router)
     started: list[Graph] = []
 
     def make(**parameters: Any) -> Graph:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -384,3 +386,30 @@ def test_the_scene_camera_stands_where_the_workspace_says() -> None:
     assert camera.K[0, 0] == workspace.SCENE_CAMERA_FOCAL_PX
     assert scene_camera((320, 240)).K[0, 0] == workspace.SCENE_CAMERA_FOCAL_PX / 2
     assert cameras.camera_pose(World().model, World().data, camera) is camera.T_base_camera
+
+
+@pytest.mark.parametrize(
+    ("xml", "moved", "lamp"),
+    [
+        (SCENE, 0.0, cameras.LAMP_POSITION),
+        (SCENE.replace('pos=".28 0 -.02"', 'pos=".28 0 -.06"'), 0.0, cameras.LAMP_POSITION),
+        (SCENE.replace('pos=".28 0 -.02"', 'pos=".28 0 -.02" euler="0 0 20"'), 0.0, cameras.LAMP_POSITION),
+        (SCENE.replace(".58 .7 .02", ".38 .5 .02"), 0.0, cameras.LAMP_POSITION),
+        (SCENE.replace('name="table"', 'rgba=".1 .5 .1 1"'), 0.0, cameras.LAMP_POSITION),
+        (SCENE, 0.05, cameras.LAMP_POSITION),
+        (SCENE, 0.0, (0.8, -0.15, 1.9)),
+    ],
+    ids=["nothing", "table's place", "table's turn", "table's size", "table's colour", "camera", "lamp"],
+)
+def test_cameras_share_a_background_only_where_nothing_of_it_differs(
+    xml: str, moved: float, lamp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    camera = scene_camera(SIZE)
+    other = replace(camera, T_base_camera=geometry.pose(np.eye(3), (0.0, moved, 0.0)) @ camera.T_base_camera)
+    first = World().camera(camera).capture()
+    shared = World(xml).camera(other, lamp_position=lamp).capture()
+    monkeypatch.setattr(cameras, "_BACKGROUNDS", OrderedDict())
+    alone = World(xml).camera(other, lamp_position=lamp).capture()
+    assert np.array_equal(shared.rgb, alone.rgb)
+    assert np.array_equal(shared.depth, alone.depth, equal_nan=True)
+    assert np.array_equal(shared.rgb, first.rgb) is (xml == SCENE and not moved and lamp is cameras.LAMP_POSITION)

@@ -17,6 +17,7 @@ from toolhand.sim.tasks.relational_pick import RelationalPickTask
 from toolhand.sim.tasks.task import History, Score, Task, Transcript
 from toolhand.sim.tasks.tasks import paper_task
 from toolhand.sim.world import LOG_PERIOD_S
+from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
@@ -69,6 +70,10 @@ def test_a_history_holds_the_log_the_holds_and_the_end() -> None:
     np.testing.assert_array_equal(history.T_base_camera, station.scene_camera().T_base_camera)
     for name, poses in history.poses.items():
         np.testing.assert_allclose(poses[-1, :3], history.after.objects[name].position_m, atol=1e-3)
+    robot = station.world.robot
+    held_at = Kinematics(robot).fk_path(robot.park[None])[0] @ (0.0, 0.0, robot.gripper.hold_depth, 1.0)
+    np.testing.assert_allclose(history.parked_hand, held_at[:3])
+    np.testing.assert_allclose(history.hand[-1], held_at[:3], atol=5e-3)
 
 
 def test_a_history_without_holds_lets_no_time_pass() -> None:

@@ -12,7 +12,7 @@ from tests.gen3 import ARM_JOINTS, GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, turned
 from toolhand.tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory
 from toolhand.tool_nodes.motion.timing import MOST_SAMPLES
-from toolhand.tool_nodes.motion.trajectory_checks import JUMP, unfit
+from toolhand.tool_nodes.motion.trajectory_checks import HELD_UP_RAD, JUMP, beside, unfit
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray, Trajectory
 
@@ -107,6 +107,13 @@ def test_two_points_are_no_further_apart_than_eleven_tenths_of_the_velocity_limi
             else f"from point 1 to the next {ARM_JOINTS[joint]} would have to move at {factor * limit:.4g} rad/s, "
             f"its limit is {limit:.4g} rad/s"
         )
+
+
+@pytest.mark.parametrize(("away", "found"), [(0.0, True), (0.9, True), (-0.9, True), (1.1, False), (-1.1, False)])
+def test_positions_lie_beside_a_path_wherever_along_it(away: float, found: bool) -> None:
+    leg = turned(0.5)
+    q = leg.q[len(leg.q) // 2] + away * HELD_UP_RAD * np.eye(7)[3]
+    assert beside(leg, q, GEN3) is found
 
 
 def test_the_joint_that_jumps_is_not_always_the_fastest() -> None:

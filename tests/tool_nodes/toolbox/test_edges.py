@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.stop_latch import StopLatch
 from toolhand.tool_nodes.toolbox.arguments import (
     ArrayArgument,
     ImageIndex,
@@ -191,6 +192,28 @@ def test_what_is_declared_of_a_tool_is_what_it_has() -> None:
     assert box.find("whole") is box.find("all") is spec
     assert box.is_motion("all")
     assert not box.is_motion("nothing")
+
+
+def test_only_a_motion_is_a_job_that_a_stop_ends() -> None:
+    class Moving(Declared):
+        jobs = 0
+
+        def job(self) -> Any:
+            self.jobs += 1
+            return StopLatch().job()
+
+    provider = Moving()
+    box = Toolbox([provider])
+    for name, jobs in (("plain", 0), ("full", 1), ("plain", 1)):
+        assert box.call(name, {"text": "a"}, Session()).result.error is None
+        assert provider.jobs == jobs
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_a_provider_says_whether_its_tools_are_those_of_a_paper(printed: bool) -> None:
+    provider = Declared()
+    provider.printed = printed  # type: ignore[attr-defined]
+    assert Toolbox([provider]).specs["plain"].printed is printed
 
 
 def test_a_schema_describes_what_is_documented_and_names_what_a_variable_must_hold() -> None:

@@ -38,25 +38,21 @@ def _client(config: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
-def client(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Name of the client under test; what it needs to communicate is running."""
-    name = _client(request.config)
-    if name == "rclpy":
-        yield name
+def client(request: pytest.FixtureRequest) -> str:
+    """Name of the client under test."""
+    return _client(request.config)
+
+
+@pytest.fixture(scope="session")
+def _environment(client: str) -> Iterator[dict[str, str]]:
+    """What the client needs in the environment to communicate; it is running."""
+    if client == "rclpy":
+        yield {}
         return
     from rclpy_zenoh.wire import start_router
 
-    router = start_router(port=0)
-    before = os.environ.get("RCLPY_ZENOH_ROUTER")
-    os.environ["RCLPY_ZENOH_ROUTER"] = router.endpoint
-    try:
-        yield name
-    finally:
-        if before is None:
-            del os.environ["RCLPY_ZENOH_ROUTER"]
-        else:
-            os.environ["RCLPY_ZENOH_ROUTER"] = before
-        router.close()
+    with start_router() as router:
+        yield {"RCLPY_ZENOH_ROUTER": router.endpoint}
 
 
 @pytest.fixture(scope="session")
@@ -75,13 +71,14 @@ def _domains() -> Iterator[int]:
 
 
 @pytest.fixture(autouse=True)
-def domain(client: str, _domains: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def domain(_environment: dict[str, str], _domains: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The test's own domain, in the environment for this process and its peers; nothing of the test stays behind."""
     import rclpy
     from rclpy.signals import uninstall_signal_handlers
 
     number = next(_domains)
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
+    for name, value in (_environment | {"ROS_DOMAIN_ID": str(number)}).items():
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     yield number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import tracemalloc
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ def one(kind: FieldType, message: type[Message] | None) -> st.SearchStrategy[Any
     return st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
 
+@cache
 def messages(cls: type[Message]) -> st.SearchStrategy[Any]:
     fields = {}
     for spec in cls._specs_:
