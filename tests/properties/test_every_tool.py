@@ -158,6 +158,8 @@ ORDINARY: dict[str, Any] = {
     "coordinates": [[100, 100], [300, 200]],
     "position": [500, 500],
     "points": [[0.25, 0.25], [0.3, 0.3]],
+    "draw_path.points": [[100, 100], [300, 200]],
+    "draw_point.points": [[100, 100], [300, 200]],
     "x": 0.27,
     "y": 0.31,
     "u": 0.5,
@@ -341,7 +343,7 @@ def test_an_ordinary_call_has_the_same_answer_from_two_stations_of_one_seed(
     name: str, twins: tuple[Toolbox, Toolbox], make_session: Callable[[bool], Session]
 ) -> None:
     required = [*twins[0].specs[name].required, *(["box"] if name == "ZoomCrop" else [])]
-    arguments = {argument: ORDINARY[argument] for argument in required}
+    arguments = {argument: ORDINARY.get(f"{name}.{argument}", ORDINARY[argument]) for argument in required}
     results = []
     for toolbox in twins:
         session = make_session(False)
