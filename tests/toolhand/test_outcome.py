@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from toolhand.agent_node.console.terminal import exit_status_of
-from toolhand.agent_node.policies import registry as policies
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.runs.folder import Unwritten
 from toolhand.cli import main as cli
+from toolhand.cli import run_in_process
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +114,6 @@ def test_a_mistake_of_the_model_is_no_bad_input_of_the_operator(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(policies, "make_policy", lambda *_: Mistaken(call))
+    monkeypatch.setattr(run_in_process, "make_policy", lambda *_: Mistaken(call))
     assert cli._run_command(["run", PICK, "--policy", "openai:m", "--json", "--no-animation"], True) == 1
     assert json.loads(capsys.readouterr().out)["success"] is False
