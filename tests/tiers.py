@@ -35,6 +35,9 @@ sets up [s]."""
 NOTICED = 2.0
 """What costs so many times the dearest of its tier is reported: the processor time of one test varies by a half."""
 
+REPORTED = 10
+"""Most tests that are reported so, the dearest first [-]: what a person reads."""
+
 ROOT = Path(__file__).parents[1]
 TABLE = Path(__file__).with_name("costs.txt")
 
@@ -253,7 +256,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         there = {name: cost for name, cost in COSTS.items() if (ROOT / _module(name)).exists()}
         others = {name: cost for name, cost in there.items() if _module(name) not in spent}
         TABLE.write_text(write_costs(others | spent), encoding="utf-8")
-    for name, cost in sorted(spent.items(), key=lambda row: -row[1]) if tier in DEAREST else ():
-        bound = DEAREST[tier]
-        if ("::" in name) == (tier == "test") and cost > NOTICED * bound and COSTS.get(name, 0.0) <= bound:
-            terminalreporter.write_line(f"{cost:6.1f} s, where others cost up to {bound} s: {name} (make costs)")
+    bound = DEAREST.get(tier, float("inf"))
+    dear = [
+        (cost, name)
+        for name, cost in spent.items()
+        if ("::" in name) == (tier == "test") and cost > NOTICED * bound and COSTS.get(name, 0.0) <= bound
+    ]
+    for cost, name in sorted(dear, reverse=True)[:REPORTED]:
+        terminalreporter.write_line(f"{cost:6.1f} s, where others cost up to {bound} s: {name} (make costs)")

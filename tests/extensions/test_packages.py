@@ -60,7 +60,7 @@ def test_the_page_of_tools_has_a_tool_of_a_new_suite(tmp_path: Path, monkeypatch
         sys.modules.pop("my_package", None)
     assert "## Measuring" in documents.page
     assert re.search(r"The points are \d\.\d{3} m apart\.", documents.page)
-    assert re.search(r"^\| Measuring \| `measure\.distance` \|", documents.page, re.MULTILINE)
+    assert re.search(r"^\| \[Measuring\]\(#measuring\) \| \[`measure\.distance`\]", documents.page, re.MULTILINE)
 
 
 # -- A policy of another package, as docs/guides/policy.md says ------------------------------------

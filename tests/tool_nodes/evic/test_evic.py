@@ -77,7 +77,7 @@ def test_an_index_is_checked_before_everything_else_and_the_range_is_told(name: 
 def test_without_an_image_nothing_is_drawn(name: str) -> None:
     argument, value = SHAPES[name]
     assert "no image yet" in refusal(name, Session(), image_idx=0, **{argument: value})
-    assert "no image yet" in refusal(name, Session(), **{argument: value})
+    assert "No image was taken" in refusal(name, Session(), **{argument: value})
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_data_may_be_numbers_a_mask_or_an_image_but_no_text() -> None:
 
 
 def test_an_image_index_before_the_first_image_says_how_to_get_one() -> None:
-    with pytest.raises(InvalidValue, match="there is none yet"):
+    with pytest.raises(InvalidValue, match="none was taken"):
         kind_of(kinds.ImageIndex).parse(0, Session())
 
 
