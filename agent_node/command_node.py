@@ -170,6 +170,8 @@ class CommandNode(Node):
             registry.require_form(self._policy)
         protocol = registry.protocol_of(self._policy, own.protocol, own.advice)
         suites = parse_suites(registry.suites_of(self._policy, protocol, own.suites))
+        parameters.told(self, "protocol_written", protocol.name, "The protocol of the policy")
+        parameters.told(self, "suites_offered", ",".join(suites), "The suites that the policy is offered")
         deadlines = parameters.deadlines(self)
         about = {
             "protocol": protocol.name,

@@ -7,7 +7,7 @@ You will see:
     measure.distance: Measure the distance between two points of an image.
     required: ['image_index', 'start', 'end']
     The points are 0.3... m apart.
-    INVALID_ARGUMENT: measure.distance: argument 'end' must hold numbers between 0 and 1, got 7.
+    INVALID_ARGUMENT: measure.distance: argument 'end' must hold numbers between 0 and 1, got 7: divide ...
 """
 
 import numpy as np

@@ -27,11 +27,11 @@ _PARAMETERS = {
     "text_reading": ("reader",),
     "motion": ("robot", "robot_known_by", "approval", "planner"),
     "sim": ("sensor", "objects", "objects_known_by"),
-    "agent": ("policy", "protocol", "suites", "role", "turns", "runs_dir"),
+    "agent": ("policy", "protocol_written", "suites_offered", "role", "turns", "runs_dir"),
 }
 """Node to its parameters that say what a command meets there."""
 
-_NAMED = {"suite": "suites"}
+_NAMED = {"suite": "suites_offered", "protocol": "protocol_written"}
 """Options of `toolhand run` whose parameter has another name."""
 
 _SHOWN = ("scene", "robot", "perception", "seed", "policy", "approval")

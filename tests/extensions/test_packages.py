@@ -266,7 +266,7 @@ def test_a_task_of_another_package_is_collected_and_measured_on_the_command_line
     assert ended.returncode == 0, ended.stderr
     records = list(read_rollouts(out))
     assert [record.task for record in records] == [task_document("count_red", 3)] * 2
-    assert records[0].text == "How many red things are on the table?"
+    assert records[0].text == "How many red objects are on the table?"
     assert set(records[0].truth["terms"]) == {"counted", "looked"}
     again = package.toolhand(*plan, *small, "--json")
     assert json.loads(again.stdout)["found"] == 2
@@ -292,7 +292,7 @@ def test_a_task_whose_package_is_gone_is_told_in_a_sentence_and_its_rollouts_are
     assert "There is no task 'count_red'" in refused.stderr
     shown = package.toolhand("rollouts", "show", str(out))
     assert shown.returncode == 0
-    assert "How many red things" in shown.stdout
+    assert "How many red objects" in shown.stdout
 
 
 # -- A sensor, a planner, a camera and an arm of another package, as docs/guides/sensor.md and camera.md say

@@ -167,6 +167,8 @@ class RunCommand:
             return None
         options = self.options()
         asked = typed({name: options[name] for name in OF_A_GRAPH}) | {"ports": self.ports.chosen}
+        meant = {"protocol": self.written.name, "suite": self.suites}
+        asked |= {name: value for name, value in meant.items() if name in asked}
         asked |= {"objects": self.objects} if self.objects else {}
         if self.judged_by_entities:  # which scene another simulator has, it cannot say
             asked.pop("scene", None)
