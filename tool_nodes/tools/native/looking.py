@@ -12,7 +12,8 @@ from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.drawing import draw_marks
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.targets import cloud_in_base
-from toolhand.tool_nodes.perception.extents import measure
+from toolhand.tool_nodes.perception.clusters import CONTAINER_SIDES_M
+from toolhand.tool_nodes.perception.extents import distance_to_outline, measure, outline, rectangle
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT
 from toolhand.tool_nodes.perception.instances import Instance
 from toolhand.tool_nodes.perception.prompts import segment_by
@@ -31,7 +32,11 @@ MAX_MARKS = 24
 _LEAST_POINTS = 20
 """Points of depth by which a segment is measured, at the least [-]; a round figure."""
 _STANDS_SHARE = 0.5
-"""Share of the points of a segment that stand out of the table, for it to be no part of the table [-]."""
+"""Share of the points of a segment that stand out of the table, or among such points, for it to be no part of the table
+[-]."""
+_RIM_SHARE = 0.05
+"""Share of the points of a container that its rim has at the least [-]: of transparent bins it was 0.12 to 0.18, of
+bowls and other bins from 0.39 on; the floor lies as low as the table."""
 _KNOWN_SHARE = 0.5
 """A segment of which more than this share lies on others with marks, or on the arm, has no mark of its own [-]."""
 _ON_TABLE_M = 0.035
@@ -168,10 +173,20 @@ def _measured(cloud: NDArray[np.float32], mask: BoolArray, eye: FloatArray) -> t
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     x, y, z = points.T
     over = (x > x0) & (x < x1) & (y > y0) & (y < y1) & (z > workspace.TABLE_Z + MIN_HEIGHT)
-    if np.mean(over) < _STANDS_SHARE:
+    open_inside = np.mean(over) < _STANDS_SHARE
+    if open_inside and not (np.mean(over) >= _RIM_SHARE and _encloses(points[over], points)):
         return None
+    lowest = float(np.percentile((points if open_inside else points[over])[:, 2], 2))
     points = points[over]
-    lowest = float(np.percentile(points[:, 2], 2))
     support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + _ON_TABLE_M else lowest
     box = measure(points, support, eye)
     return box.centre[:2], box.size
+
+
+def _encloses(rim: NDArray[np.float32], points: NDArray[np.float32]) -> bool:
+    """Whether most of some points (N, 3) lie inside of what stands out of the table (K, 3), which is no wider than a
+    container."""
+    corners = outline(rim[:, :2])
+    if len(corners) < 3 or rectangle(corners)[1][0] > CONTAINER_SIDES_M[1]:
+        return False
+    return bool(np.mean(distance_to_outline(points[:, :2], corners) <= 0.0) >= _STANDS_SHARE)

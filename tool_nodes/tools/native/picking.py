@@ -10,22 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.drawing import draw_mask, side_by_side
-from toolhand.tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.geometry import invert, pixel, transform
 from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
-from toolhand.tool_nodes.motion.targets import cloud_in_base
+from toolhand.tool_nodes.motion.targets import cloud_in_base, shown_at
+from toolhand.tool_nodes.perception.containers import is_cavity
+from toolhand.tool_nodes.perception.free_inside import corners, inside
 from toolhand.tool_nodes.perception.heights import height_map
 from toolhand.tool_nodes.perception.masks import inner_point, window_of
 from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.perception.surface import find_surface
 from toolhand.tool_nodes.ports import Segmenter
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from toolhand.tool_nodes.scene_change import changed_around
+from toolhand.tool_nodes.scene_change import changed_around, same_view, what_became_of
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import (
     CountOrNone,
@@ -35,6 +38,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     TextArgument,
 )
 from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.grasp_memory import GraspOf
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
@@ -265,24 +269,38 @@ class PickAndPlaceTools:
         """
         if (point is None) == (mark is None):
             raise invalid(f"robot.place takes one of point and mark, got {'none' if point is None else 'both'}.")
+        frame = self._robot.last_seen(session)
         if point is not None:
             result = self._robot.place_object_at_2d_location(point, session)
         else:
             assert mark is not None
-            frame = self._robot.last_seen(session)
-            target = _middle_of(frame, self._marked(mark, frame, session).mask)
+            target = _room_at(frame, self._marked(mark, frame, session).mask, mark, session.grasps.held)
             in_camera = transform(invert(frame.T_base_camera), target[None])[0]
             result = self._robot.place_object_at_3d_location(in_camera, session)
         placed = result.facts.get("placed")
         if result.error is not None or placed is None:
             return result
-        x, y = placed["shown"] or placed["wanted"]
+        x, y = placed["found"] or placed["wanted"]
         unseen = "" if placed["verified"] else UNSEEN
-        height = placed["wanted_m"][2] - workspace.TABLE_Z
-        raised = f", {100 * height:.0f} cm above the table" if height > STEP_TOLERANCE else ""
-        rest = f"{unseen}{also_moved(placed['pushed'])}"
-        text = f"Put down at ({x:.3f}, {y:.3f}){raised}. The gripper is open and empty. {rest}"
+        text = (
+            f"It stands {self._on_what(placed, frame, mark, session)}, with its base at ({x:.3f}, {y:.3f}). "
+            f"The gripper is open and empty. {unseen}{also_moved(placed['pushed'])}"
+        )
         return ToolResult(result.value, text.rstrip(), result.image, result.variables, facts=result.facts)
+
+    def _on_what(self, placed: dict[str, Any], frame: Frame, mark: int | None, session: Session) -> str:
+        """In or on what something was placed, by its mark where that is known in the image before."""
+        at, marks = np.array(placed["wanted_m"]), session.marks
+        if mark is None and marks is not None and same_view(marks.frame, frame):
+            found = marks.at(*pixel(shown_at(frame, at), frame.size))
+            still = found and not what_became_of(marks.objects[found - 1].mask, marks.frame, frame)
+            mark = found if still else None
+        if is_cavity(height_map(frame), at):
+            return "in the container" + f" of mark {mark}" * bool(mark)
+        height = at[2] - workspace.TABLE_Z
+        if height <= STEP_TOLERANCE:
+            return "on the table"
+        return "on the object" + f" of mark {mark}" * bool(mark) + f", {100 * height:.0f} cm above the table"
 
 
 def _captured(frame: Frame) -> dict[str, SessionImage]:
@@ -311,12 +329,29 @@ def _part_around(mask: BoolArray) -> tuple[slice, slice]:
     return slice(starts[0], starts[0] + 2 * half), slice(starts[1], starts[1] + 2 * half)
 
 
-def _middle_of(frame: Frame, mask: BoolArray) -> FloatArray:
-    """Where something put on or into an object comes to rest: what is seen at its middle (3,), base frame [m]."""
+def _room_at(frame: Frame, mask: BoolArray, number: int, held: GraspOf | None) -> FloatArray:
+    """Where something put on or into an object comes to rest (3,), base frame [m].
+
+    Args:
+        frame: The image.
+        mask: The object (H, W).
+        number: Its mark.
+        held: What the object in the hand was when it was grasped; None where that is not known.
+
+    Raises:
+        ToolError: PLACE_BLOCKED where a container has no room left; NO_DEPTH.
+    """
+    surface, called = find_surface(frame), f"object of mark {number}"
+    try:
+        inside(surface, mask, called, "", frame, None, None)
+    except ToolError as error:
+        if error.code is not ErrorCode.PLACE_BLOCKED:
+            raise
+    else:
+        item = None if held is None else corners(find_surface(held.frame), held.target.mask)
+        return inside(surface, mask, called, "", frame, item, None)
     points: NDArray[np.float32] = cloud_in_base(frame)[mask.reshape(-1)]
     points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
-        raise ToolError(ErrorCode.NO_DEPTH, "No depth is known of the object with that mark.", "Place at a point.")
     low, high = np.percentile(points[:, :2], (2, 98), axis=0)
     middle = (low + high) / 2.0
     seen = height_map(frame).support_height(middle, 0.01)
