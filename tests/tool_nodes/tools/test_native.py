@@ -206,7 +206,7 @@ def test_a_pick_holds_the_object_and_shows_its_steps(
     assert result.image is not None
     height, width, _ = result.image.shape
     assert height == PANEL_PX
-    assert 2 * PANEL_PX <= width <= 3 * PANEL_PX
+    assert 3 * PANEL_PX <= width <= 4 * PANEL_PX
     assert len(result.text) / 4 < 80
     assert cell.station.manipulator.holds() == "toy block"
 

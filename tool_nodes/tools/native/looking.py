@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.drawing import draw_marks
+from toolhand.tool_nodes.drawing import draw_line, draw_marks
+from toolhand.tool_nodes.geometry import invert, project, transform
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.targets import cloud_in_base
 from toolhand.tool_nodes.perception.clusters import CONTAINER_SIDES_M
@@ -39,6 +40,8 @@ _RIM_SHARE = 0.05
 bowls and other bins from 0.39 on; the floor lies as low as the table."""
 _KNOWN_SHARE = 0.5
 """A segment of which more than this share lies on others with marks, or on the arm, has no mark of its own [-]."""
+_LIMIT_POINTS = 90
+"""Points of the line that shows the limit of reach [-]; a round figure."""
 _ON_TABLE_M = 0.035
 """What is seen to begin lower than this over the table stands on it [m], as of what is held (`motion.targets`)."""
 
@@ -94,7 +97,8 @@ class LookTool:
         objects = tuple(GraspTarget(each.instance.mask, (each.instance.point,)) for each in found)
         session.marks = Marks(frame, objects)
         plain = SessionImage(frame.rgb, frame)
-        rgb = draw_marks(frame.rgb, [each.mask for each in objects], [each.points[0] for each in objects])
+        seen = draw_line(frame.rgb, _limit(frame, self._robot.model())) if self._robot.moves else frame.rgb
+        rgb = draw_marks(seen, [each.mask for each in objects], [each.points[0] for each in objects])
         return ToolResult(
             value={"image": frame.rgb, "points": [each.points[0] for each in objects]},
             text=_covered(frame) + self._told(found),
@@ -129,10 +133,20 @@ class LookTool:
         lines = "\n".join(each.told(number, robot) for number, each in enumerate(found, 1))
         widest = 100 * robot.gripper.max_width
         moving = "robot.place puts it down. " if held else "robot.pick(mark) grasps one. " if self._robot.moves else ""
+        line = "The thin line is the limit of reach. " if self._robot.moves else ""
         return (
             "Marks, each with its point and its length x width x height in cm (the gripper holds up to "
-            f"{widest:.1f} cm):\n{lines}\n{hand}{moving}$captured_image is the picture without marks."
+            f"{widest:.1f} cm):\n{lines}\n{line}{hand}{moving}$captured_image is the picture without marks."
         )
+
+
+def _limit(frame: Frame, robot: RobotModel) -> FloatArray:
+    """Where an image shows the outer limit of the arm's reach on the table, (N, 2) px."""
+    reach = robot.reach
+    angles = np.linspace(-np.pi / 2, np.pi / 2, _LIMIT_POINTS)
+    x, y = np.maximum(reach.radius[1] * np.cos(angles), reach.x_min), reach.radius[1] * np.sin(angles)
+    edge = np.column_stack([x, np.clip(y, -reach.y_max, reach.y_max), np.full(len(x), workspace.TABLE_Z)])
+    return project(transform(invert(frame.T_base_camera), edge), frame.K)
 
 
 def _covered(frame: Frame) -> str:

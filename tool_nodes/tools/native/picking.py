@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.drawing import draw_mask, side_by_side
-from toolhand.tool_nodes.geometry import invert, pixel, transform
+from toolhand.tool_nodes.drawing import draw_fingers, draw_outline, side_by_side
+from toolhand.tool_nodes.geometry import invert, pixel, project, transform
 from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
 from toolhand.tool_nodes.motion.targets import cloud_in_base, shown_at
 from toolhand.tool_nodes.perception.containers import is_cavity
@@ -59,7 +59,7 @@ _AROUND_OBJECT = 0.8
 """The picture of a pick shows so much around the object, as a share of its size [-]."""
 _LEAST_CROP_PX = 48
 """Half the side of that picture, at the least [px]."""
-PANEL_PX = 320
+PANEL_PX = 240
 """Height of the pictures that a pick shows beside each other [px]."""
 
 Name = Annotated[str, TextArgument(least=0)]
@@ -212,8 +212,8 @@ class PickAndPlaceTools:
             if watch.halted:
                 raise watch.error
         frame = wanted.frame
-        drawn = SessionImage(frame.rgb, frame).redrawn(draw_mask(frame.rgb, wanted.mask))
-        grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), drawn, session)
+        image = SessionImage(frame.rgb, frame)
+        grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), image, session)
         _, confidence = grasp.value
         if confidence < LEAST_CONFIDENCE:
             raise ToolError(
@@ -233,25 +233,33 @@ class PickAndPlaceTools:
         """The result of a grasp as that of the pick: its steps in one picture, and what comes next."""
         after = self._robot.last_seen(session)
         held = self._robot.in_hand()
-        assert grasp.image is not None
         part = _part_around(wanted.mask)
-        rgb = side_by_side([grasp.image[part], after.rgb[part] if held is None else held.rgb], PANEL_PX)
         facts = dict(result.facts)
         grasped = facts.get("grasped", {})
+        before = self._drawn(wanted, grasp.variables["grasp_pose"], grasped.get("opening_m", 0.0))
+        panels = [before[part], after.rgb[part], *([] if held is None else [held.rgb])]
         if grasped:
             facts["grasped"] = {**grasped, "called": wanted.name}
-        wide = f", {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else f": {result.text}"
-        right = "the scene now" if held is None else "the wrist camera now"
+        wide = f"It is {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else result.text
+        called = f', which you call "{wanted.name}"' if wanted.name else ""
+        wrist = "" if held is None else ", the wrist camera's picture now"
         return ToolResult(
             value=result.value,
-            text=f"Picked {wanted.said}{wide}. {also_moved(grasped.get('pushed', ()))}"
-            f"Left: mask and grasp before; right: {right}. Next: robot.place(point) puts it down; points are those of "
-            "the scene picture.",
-            image=rgb,
+            text=f"Picked what was at ({wanted.points[0][0]:.3f}, {wanted.points[0][1]:.3f}){called}. {wide}. "
+            f"{also_moved(grasped.get('pushed', ()))}Pictures: outline and grasp before, the same place now{wrist}. "
+            "Next: robot.place(point) puts it down; points are those of the scene picture.",
+            image=side_by_side(panels, PANEL_PX),
             variables=_captured(after),
             backend=result.backend,
             facts=facts,
         )
+
+    def _drawn(self, wanted: _Wanted, T: FloatArray, opening_m: float) -> NDArray[np.uint8]:
+        """The image of an object with its outline, and the fingers of a grasp (4, 4) closed on it."""
+        gripper = self._robot.model().gripper
+        points = np.vstack([gripper.points(gripper.clipped(opening_m)), np.zeros((1, 3))])
+        px = project(transform(T, points), wanted.frame.K)
+        return draw_fingers(draw_outline(wanted.frame.rgb, wanted.mask), px[:5], px[5])
 
     @tool(
         "robot.place",
