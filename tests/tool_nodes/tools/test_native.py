@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -417,3 +418,36 @@ def test_the_place_that_a_refusal_offers_is_free_and_reached(
     assert result.ok, result.text
     assert "on the table" in result.text
     assert result.facts["placed"]["found"] == pytest.approx(offered, abs=0.03)
+
+
+def test_an_object_is_picked_in_the_picture_of_either_camera() -> None:
+    cell = Cell(parse_scene(SCENE), SUITES)
+    closer = cell.station.toolbox.call(
+        "robot.look_closer", {"point": cell.in_image(0.42, 0.12), "image_index": 0}, cell.session
+    )
+    assert closer.result.ok, closer.result.text
+    point = closer.result.facts["looked"]["point"]
+    result = cell.call("robot.pick", point=point, image_index=closer.image_index)
+    assert result.ok, result.text
+    assert cell.holds_block
+    assert result.facts["grasped"]["seen"]
+
+
+@pytest.mark.parametrize(("suites", "listed"), [(("native",), False), (SUITES, True)])
+def test_a_variable_is_asked_for_only_where_a_tool_makes_it(suites: tuple[str, ...], listed: bool) -> None:
+    toolbox = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=suites)).toolbox
+    short = {schema["function"]["name"]: schema["function"] for schema in printed_schemas(toolbox, slim=True)}
+    assert ("mask" in short["robot.pick"]["parameters"]["properties"]) is listed
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_mark_says_where_it_may_be_two_objects(cell: Cell, monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
+    segmenter = cell.station.ports.segmenter
+    segment = segmenter.segment
+
+    def unsure(image: Any, prompt: Any) -> Any:
+        answer = segment(image, prompt)
+        return replace(answer, value=[replace(each, several=several) for each in answer.value])
+
+    monkeypatch.setattr(segmenter, "segment", unsure)
+    assert ("maybe two objects" in cell.call("robot.look").text) is several

@@ -51,7 +51,7 @@ class Marked:
     """One object with a mark.
 
     Attributes:
-        instance: Its mask and a point on it.
+        instance: Its mask and a point on it; the label is a remark.
         place: (2,) middle of its base, base frame [m].
         size: (3,) length, width and height [m].
     """
@@ -66,7 +66,8 @@ class Marked:
         size = " x ".join(f"{100 * side:.0f}" for side in self.size)
         wide = ", too wide for the gripper" if self.size[1] > robot.gripper.max_width else ""
         far = "" if robot.reach.contains(self.place) else ", out of reach"
-        return f"{number}: ({x:.3f}, {y:.3f}), {size}{wide}{far}"
+        several = f", {self.instance.label}" if self.instance.label else ""
+        return f"{number}: ({x:.3f}, {y:.3f}), {size}{wide}{far}{several}"
 
 
 class LookTool:
@@ -122,7 +123,8 @@ class LookTool:
             if error.code not in (ErrorCode.EMPTY_MASK, ErrorCode.OBJECT_NOT_FOUND):
                 raise
             return []
-        return [Instance.of_mask(each.mask, each.score) for each in found]
+        several = "maybe two objects"
+        return [Instance.of_mask(each.mask, each.score, several if each.several else "") for each in found]
 
     def _told(self, found: Sequence[Marked]) -> str:
         held = self._robot.hand()

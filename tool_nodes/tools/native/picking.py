@@ -32,6 +32,7 @@ from toolhand.tool_nodes.scene_change import changed_around, same_view, what_bec
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import (
     CountOrNone,
+    ImageIndexOrNone,
     NewestBoxOrNone,
     NewestMaskOrNone,
     NewestPoint2DOrNone,
@@ -116,21 +117,32 @@ class PickAndPlaceTools:
         mark: CountOrNone = None,
         mask: NewestMaskOrNone = None,
         name: Name = "",
+        image_index: ImageIndexOrNone = None,
     ) -> ToolResult:
-        """Pick up the object at one of point, box, mark or mask, and hold it: segments, grasps, tries again, checks.
+        """Pick up one object, given in exactly one way, and hold it: segments it, grasps, tries again, checks.
 
         Args:
-            point: [x, y] on it, shares of the newest scene picture.
+            point: [x, y] on it, shares of the picture.
             box: [left, top, right, bottom] around it, likewise.
             mark: Its number in the newest robot.look.
             mask: Its $segmentation_mask.
             name: What you call it.
+            image_index: Picture of point or box: the newest scene picture if left out, or one of robot.look_closer.
         """
         ways = {"point": point, "box": box, "mark": mark, "mask": mask}
         given = [key for key, value in ways.items() if value is not None]
         if len(given) != 1:
-            raise invalid(f"robot.pick takes one of point, box, mark and mask, got {' and '.join(given) or 'none'}.")
+            raise invalid(
+                f"robot.pick takes exactly one of point, box, mark and mask, got {' and '.join(given) or 'none'}."
+            )
         frame = self._robot.last_seen(session)
+        if (
+            image_index is not None
+            and image_index.require_frame().camera != frame.camera
+            and mark is None
+            and mask is None
+        ):
+            frame = image_index.require_frame()
         outlined = self._outlined(frame, session, point, box, mark, mask)
         wanted = _Wanted(frame, outlined.mask, outlined.points, name)
         self._require_single(wanted, session)
@@ -200,6 +212,8 @@ class PickAndPlaceTools:
                 break
             after = self._robot.look(session)
             failed = ToolResult(error=result.error, image=after.rgb, variables=_captured(after))
+            if not same_view(wanted.frame, after):  # by the other camera, of a moment before
+                break
             if changed_around(wanted.frame, after, wanted.points[0]):
                 return _failed(failed, tries, "It does not stand as it did.")
             wanted = _Wanted(after, wanted.mask, wanted.points, wanted.name)
@@ -237,7 +251,8 @@ class PickAndPlaceTools:
         facts = dict(result.facts)
         grasped = facts.get("grasped", {})
         before = self._drawn(wanted, grasp.variables["grasp_pose"], grasped.get("opening_m", 0.0))
-        panels = [before[part], after.rgb[part], *([] if held is None else [held.rgb])]
+        same = after.rgb[part] if same_view(wanted.frame, after) else after.rgb
+        panels = [before[part], same, *([] if held is None else [held.rgb])]
         if grasped:
             facts["grasped"] = {**grasped, "called": wanted.name}
         wide = f"It is {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else result.text
@@ -246,7 +261,7 @@ class PickAndPlaceTools:
         return ToolResult(
             value=result.value,
             text=f"Picked what was at ({wanted.points[0][0]:.3f}, {wanted.points[0][1]:.3f}){called}. {wide}. "
-            f"{also_moved(grasped.get('pushed', ()))}Pictures: outline and grasp before, the same place now{wrist}. "
+            f"{also_moved(grasped.get('pushed', ()))}Pictures: outline and grasp before, the scene now{wrist}. "
             "Next: robot.place(point) puts it down; points are those of the scene picture.",
             image=side_by_side(panels, PANEL_PX),
             variables=_captured(after),
@@ -269,14 +284,16 @@ class PickAndPlaceTools:
         example=Example({"point": [0.48, 0.62]}, before=("robot.pick",)),
     )
     def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None) -> ToolResult:
-        """Put down what is held: on what is seen at a point, or on or into the object of a mark.
+        """Put down what is held at exactly one of point and mark: on what is seen there, or on or into that object.
 
         Args:
             point: [x, y], shares of the newest scene picture.
             mark: Number of what it goes on or into, in the newest robot.look.
         """
         if (point is None) == (mark is None):
-            raise invalid(f"robot.place takes one of point and mark, got {'none' if point is None else 'both'}.")
+            raise invalid(
+                f"robot.place takes exactly one of point and mark, got {'none' if point is None else 'both'}."
+            )
         frame = self._robot.last_seen(session)
         if point is not None:
             result = self._robot.place_object_at_2d_location(point, session)
