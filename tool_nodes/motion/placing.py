@@ -35,6 +35,8 @@ NEAREST_M = 0.15
 """A place that is offered for one that is taken lies no farther from it [m]; a round figure."""
 _INSIDE_M = 0.08
 """So far around a point a container is searched for room [m]: half of the largest one; a round figure."""
+_MOST_OUTSIDE = 24
+"""Places outside of a container that are met in that search before it ends [-]; each takes some 10 ms."""
 _SPARE_M = 0.005
 """Room that a place which is offered has beside the object [m]: a point of the picture is rounded to 1 mm."""
 _TURNS = 8
@@ -160,12 +162,17 @@ def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> F
     """
     if not is_cavity(heights, point):
         return point
+    outside = 0
     for place in (point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))):
         turned = (rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS])
-        if any(footprint_support(heights, *_base_at(place, R, held)) <= point[2] + STEP_TOLERANCE for R in turned) and (
-            place is point or is_cavity(heights, place)
-        ):
+        under = (footprint_support(heights, *_base_at(place, R, held)) for R in turned)
+        if not any(height <= point[2] + STEP_TOLERANCE for height in under):
+            continue
+        if place is point or is_cavity(heights, place):
             return place
+        outside += 1
+        if outside == _MOST_OUTSIDE:
+            break
     return point
 
 
