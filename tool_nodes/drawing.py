@@ -113,8 +113,42 @@ def colourize_depth(depth: NDArray[np.float32], bar: bool = True) -> RGB:
     return np.concatenate([shown, np.asarray(image)], axis=1)
 
 
+_DARK = (20, 20, 20)
+"""Beside every bright line, so that it is seen on anything."""
 _MARK_COLOURS = ((255, 220, 0), (0, 230, 255), (255, 90, 220), (120, 255, 60), (255, 140, 0), (190, 150, 255))
 """Of outlines beside each other: bright, for they lie on a table of any colour within a dark line."""
+
+
+def draw_outline(rgb: RGB, mask: BoolArray, colour: tuple[int, int, int] = (255, 220, 0)) -> RGB:
+    """A bright line around a mask (H, W), with a dark one around it; nothing of the object is painted over."""
+    out = rgb.copy()
+    if mask.any():
+        window = window_of(mask, margin=3)
+        inside, shown = mask[window], out[window]
+        near = dilated(inside)
+        shown[dilated(dilated(near)) & ~near] = _DARK
+        shown[near & ~inside] = colour
+    return out
+
+
+def draw_fingers(rgb: RGB, gripper: ArrayLike, behind: ArrayLike) -> RGB:
+    """The two fingers of a gripper (5, 2) as bars, and a line that comes to it from a point `behind` (2,), in px."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    centre, left_base, right_base, left_tip, right_tip = (tuple(map(float, p)) for p in np.asarray(gripper))
+    came_from = tuple(map(float, np.asarray(behind)))
+    for colour, wider in ((_DARK, 2), (WHITE, 0)):
+        draw.line((came_from, centre), fill=colour, width=1 + wider)
+        for ends in ((left_base, left_tip), (right_base, right_tip)):
+            draw.line(ends, fill=colour, width=4 + wider)
+    return np.asarray(image)
+
+
+def draw_line(rgb: RGB, points: ArrayLike) -> RGB:
+    """A thin light line through points (N, 2), in px."""
+    image = Image.fromarray(rgb)
+    ImageDraw.Draw(image).line([tuple(map(float, p)) for p in np.asarray(points)], fill=(235, 235, 235), width=1)
+    return np.asarray(image)
 
 
 def draw_marks(rgb: RGB, masks: Sequence[BoolArray], points: Sequence[tuple[float, float]]) -> RGB:
@@ -122,13 +156,9 @@ def draw_marks(rgb: RGB, masks: Sequence[BoolArray], points: Sequence[tuple[floa
 
     A plate stands over an object that is too small to be seen under it.
     """
-    out = rgb.copy()
+    out = rgb
     for number, mask in enumerate(masks):
-        window = window_of(mask, margin=3)
-        inside, shown = mask[window], out[window]
-        near = dilated(inside)
-        shown[dilated(dilated(near)) & ~near] = (20, 20, 20)
-        shown[near & ~inside] = _MARK_COLOURS[number % len(_MARK_COLOURS)]
+        out = draw_outline(out, mask, _MARK_COLOURS[number % len(_MARK_COLOURS)])
     image = Image.fromarray(out)
     draw = ImageDraw.Draw(image)
     height, width = rgb.shape[:2]

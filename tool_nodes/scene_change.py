@@ -8,6 +8,8 @@ has no depth is compared by its colours instead.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -39,13 +41,19 @@ CHANGED_COLOUR = 24.0
 """Difference of a block's mean colour, in one of its channels, from which it looks otherwise [grey levels]: noise of a
 sensor and JPEG change the mean of 64 pixels by less than 4."""
 
+_EDGE_M = 0.01
+"""What an object shows so far inside of its outline tells whether it has moved [m]: what lies in a container, and was
+taken out of it or put into it, lies farther inside."""
+_STILL_SEEN = 0.1
+"""Share of that strip of an object that is seen as it was, for it to be known to stand there [-]; a round figure."""
+
 _BELOW_M, _ABOVE_M = 0.02, 1.0
 """The workspace reaches so far below and above the table [m]."""
 
 
 def changed(before: Frame, after: Frame) -> bool:
     """True if two images of one camera show different scenes."""
-    if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
+    if not same_view(before, after):
         return True
     difference = np.abs(np.subtract(*(_medians(depth) for depth in _beside_robot(before, after))))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after).any())
@@ -59,11 +67,35 @@ def changed_around(before: Frame, after: Frame, point: tuple[float, float]) -> b
         after: The later one.
         point: Normalized (x, y) of both images.
     """
-    if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
+    if not same_view(before, after):
         return True
     near = _around(before, point)
     difference = np.abs(np.subtract(*(_medians(depth[near]) for depth in _beside_robot(before, after))))
     return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS or bool(_patches(before, after)[near].any())
+
+
+def what_became_of(mask: BoolArray, before: Frame, after: Frame) -> Literal["", "has moved", "is hidden"]:
+    """Whether what a mask (H, W) of an image outlines has moved in a later one of the same camera.
+
+    What has moved lays open what is behind a side of its outline. What is nearer to the camera than it hides it, such
+    as an object that was put on it, into it or before it; the robot hides nothing.
+    """
+    if not same_view(before, after):
+        return "has moved"
+    distance = max(float(np.nanmedian(before.depth[mask])), 0.1) if np.isfinite(before.depth[mask]).any() else 1.0
+    strip = max(_patch_px(before) + 1, round(_EDGE_M * float(before.K[0, 0]) / distance))
+    edge = mask & ~ndimage.binary_erosion(mask, iterations=strip, border_value=1)
+    old, new = _beside_robot(before, after)
+    with np.errstate(invalid="ignore"):
+        sank, rose = new > old + FINE_DEPTH, new < old - FINE_DEPTH
+    if _opened(sank & edge, _patch_px(before)).any():
+        return "has moved"
+    return "is hidden" if edge.any() and np.mean(rose[edge]) > 1.0 - _STILL_SEEN else ""
+
+
+def same_view(before: Frame, after: Frame) -> bool:
+    """True for two images by one camera, which has not moved."""
+    return before.depth.shape == after.depth.shape and np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3)
 
 
 def looks_otherwise_around(before: NDArray[np.uint8], after: Frame, point: tuple[float, float]) -> bool:

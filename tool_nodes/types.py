@@ -128,10 +128,12 @@ class Segmentation:
         mask: bool (H, W).
         score: Predicted IoU with what was asked for, in [0, 1]. Where words asked for it, it may be something else: the
             predicted IoU of the outline times the probability of `Detection.score`.
+        several: It may as well be two objects that touch.
     """
 
     mask: BoolArray
     score: float
+    several: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,18 @@ from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
 from toolhand.tool_nodes.motion.holding import GuardedHolding
 from toolhand.tool_nodes.motion.looking import GuardedLooks
 from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
-from toolhand.tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
+from toolhand.tool_nodes.motion.placing import (
+    MOST_IN_VAIN,
+    PlaceCandidate,
+    free_near,
+    no_room,
+    no_way,
+    out_of_reach,
+    place_candidates,
+    settled_inside,
+    verify_placed,
+    with_nearest,
+)
 from toolhand.tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, PlacePlan
 from toolhand.tool_nodes.motion.returning import CARRY_SPEED
 from toolhand.tool_nodes.motion.robot_model import RobotModel
@@ -265,23 +276,29 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         held = self.held
         if held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
-        if not self.robot.reach.contains(point_base[:2]):
-            x, y = point_base[:2]
-            raise ToolError(
-                ErrorCode.OUT_OF_WORKSPACE,
-                f"The place at x={x:.2f} m, y={y:.2f} m is out of the arm's reach "
-                f"({self.robot.reach.radius[0]:.2f} to {self.robot.reach.radius[1]:.2f} m from its base).",
-            )
         if self._has_lost():
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
-        with self._at_share(speed):
-            return self.plan_stand(held, point_base, frame)
+        point = settled_inside(point_base, held, height_map(frame))
+        try:
+            if not self.robot.reach.contains(point[:2]):
+                raise out_of_reach(point[:2], self.robot.reach)
+            with self._at_share(speed):
+                return self.plan_stand(held, point, frame)
+        except ToolError as error:
+            if error.code not in (ErrorCode.OUT_OF_WORKSPACE, ErrorCode.PLACE_BLOCKED) or error.hint:
+                raise
+            scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
+            above = np.array([0.0, 0.0, APPROACH])
+            nearest = free_near(
+                point, held, frame, self.robot.reach, lambda T: self._planner.reachable(T, scene, above)
+            )
+            raise with_nearest(error, point, nearest, frame) from None
 
     def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
         """A plan that sets an object, held in some orientation, down on a point (3,) of an image. Raises ToolError."""
         heights = height_map(frame)
         scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
-        legs, chosen = self._plan_place(point_base, held, heights, scene)
+        legs, chosen = self._plan_place(point_base, held, heights, scene, frame)
         release = self._gripper.clipped(self._arm.state().opening_m + RELEASE)
         back = self._plan_back(legs[1].q[-1], chosen.T_base_gripper, replace(scene, attached=(), opening_m=release))
         return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back, self._share)
@@ -343,7 +360,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
 
     def _plan_place(
-        self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene
+        self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene, frame: Frame
     ) -> tuple[Legs, PlaceCandidate]:
         start, above = self._arm.state().q, np.array([0.0, 0.0, APPROACH])
         failure: ToolError | None = None
@@ -363,4 +380,4 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
             in_vain += approach is None
             if in_vain == MOST_IN_VAIN:
                 break
-        raise blocked(point, tried, failure)
+        raise no_way(point, failure) if tried else no_room(point, held, heights, frame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -11,9 +11,9 @@ import numpy as np
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import pose, rotation_z
 from toolhand.tool_nodes.motion.robot_model import Reach
-from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.motion.targets import HeldObject, ray_to_base, shown_at
 from toolhand.tool_nodes.perception.containers import is_cavity, seen_inside
-from toolhand.tool_nodes.perception.heights import HeightMap
+from toolhand.tool_nodes.perception.heights import HeightMap, height_map
 from toolhand.tool_nodes.perception.placed import rise, seen_heights
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
@@ -30,6 +30,21 @@ _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
 """Turns of the held object against how it was grasped, in the order in which they are tried [rad]."""
 _NUDGE = 0.01
 """Small enough that a place that was chosen with a margin is still in the same relation to its neighbours [m]."""
+
+NEAREST_M = 0.15
+"""A place that is offered for one that is taken lies no farther from it [m]; a round figure."""
+_INSIDE_M = 0.08
+"""So far around a point a container is searched for room [m]: half of the largest one; a round figure."""
+_MOST_OUTSIDE = 24
+"""Places outside of a container that are met in that search before it ends [-]; each takes some 10 ms."""
+_SPARE_M = 0.005
+"""Room that a place which is offered has beside the object [m]: a point of the picture is rounded to 1 mm."""
+_TURNS = 8
+"""Turns of the hand that are looked at over such a place [-]; a round figure."""
+_MOST_REACHED = 8
+"""Free places to which the arm need not get before none is offered [-]; each takes some 20 ms."""
+_APART_M = 0.03
+"""Where the arm does not get to one of them, the next one lies so far from it at the least [m]; a round figure."""
 
 _SEEN_M = 0.008
 """What was set down rises above its support by more than this [m]."""
@@ -65,22 +80,23 @@ def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, hal
 
     Cells that the camera did not see count as free only where seen cells surround the box; NaN if most are unseen.
     """
-    found, _ = _heights_under(heights, centre, R, half)
+    _, found, _ = _cells_under(heights, centre, R, half)
     seen = found[~np.isnan(found)]
     return float(seen.max()) if len(seen) > len(found) / 2 else float("nan")
 
 
 def is_steady(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray, support: float) -> bool:
     """True if a top face at height `support` [m] carries enough of the middle of a box's base."""
-    found, inside = _heights_under(heights, centre, R, np.minimum(half, _STEADY_M))
+    _, found, inside = _cells_under(heights, centre, R, np.minimum(half, _STEADY_M))
     carried = found[inside] > support - STEP_TOLERANCE
     return bool(len(carried)) and float(np.mean(carried)) >= _STEADY_SHARE
 
 
-def _heights_under(
+def _cells_under(
     heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Heights (N,) of the cells under a box's base [m], NaN where unseen, and which lie in the ellipse that fits it.
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Points (N, 2) of a box's base and heights (N,) of the cells under them [m], NaN where unseen, and which lie in
+    the ellipse that fits the base.
 
     No cells where the base reaches beyond the map.
     """
@@ -90,8 +106,8 @@ def _heights_under(
     xy = centre[:2] + a[:, None] * u + b[:, None] * v
     cells = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int)
     if (cells < 0).any() or (cells >= heights.heights.shape).any():
-        return np.empty(0), np.empty(0, bool)
-    return heights.heights[cells[:, 0], cells[:, 1]], a**2 + b**2 <= 1.0
+        return np.empty((0, 2)), np.empty(0), np.empty(0, bool)
+    return xy, heights.heights[cells[:, 0], cells[:, 1]], a**2 + b**2 <= 1.0
 
 
 def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, reach: Reach) -> Iterator[PlaceCandidate]:
@@ -123,32 +139,171 @@ def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldOb
 
     R (3, 3) is the orientation of the hand.
     """
-    box = held.box
-    R_base_box = R @ box.T_parent_box[:3, :3]
-    centre = target[:2] + (R @ (box.T_parent_box[:3, 3] - held.middle))[:2]
-    height = footprint_support(heights, centre, R_base_box, box.half_extents)
+    base = _base_at(target, R, held)
+    height = footprint_support(heights, *base)
     if not abs(height - target[2]) <= STEP_TOLERANCE:
         return None
     if height <= workspace.TABLE_Z + STEP_TOLERANCE:
         return workspace.TABLE_Z
-    return height if is_steady(heights, centre, R_base_box, box.half_extents, height) else None
+    return height if is_steady(heights, *base, height) else None
 
 
-def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolError:
-    """PLACE_BLOCKED of a point (3,) of the base frame: the number of candidates, and why the last one failed."""
-    where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
-    if not tried:
-        return ToolError(
-            ErrorCode.PLACE_BLOCKED,
-            f"The place at {where} is occupied or has no level surface as large as the held object.",
-            "Choose a free place.",
+def _base_at(target: FloatArray, R: FloatArray, held: HeldObject) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Centre (2,), orientation (3, 3) and half extents (3,) of a held object's box over a point, with the hand's R."""
+    box = held.box
+    centre = target[:2] + (R @ (box.T_parent_box[:3, 3] - held.middle))[:2]
+    return centre, R @ box.T_parent_box[:3, :3], box.half_extents
+
+
+def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> FloatArray:
+    """The place (3,) in a container that is nearest to a point in it (3,), and has room for the held object [m].
+
+    The point itself where it has room, where it is in no container, and where nothing in this one has.
+    """
+    if not is_cavity(heights, point):
+        return point
+    outside = 0
+    for place in (point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))):
+        turned = (rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS])
+        under = (footprint_support(heights, *_base_at(place, R, held)) for R in turned)
+        if not any(height <= point[2] + STEP_TOLERANCE for height in under):
+            continue
+        if place is point or is_cavity(heights, place):
+            return place
+        outside += 1
+        if outside == _MOST_OUTSIDE:
+            break
+    return point
+
+
+def free_near(
+    point: FloatArray,
+    held: HeldObject,
+    frame: Frame,
+    reach: Reach,
+    reachable: Callable[[FloatArray], bool],
+) -> FloatArray | None:
+    """The place (3,) on the free table nearest to a point (3,) that takes the held object as it is held [m].
+
+    Args:
+        point: Where it was to go, base frame.
+        held: The object.
+        frame: Image of the table, which shows the place.
+        reach: Where the arm works.
+        reachable: Whether the arm gets to a pose (4, 4) of the hand.
+
+    Returns:
+        None where none is within `NEAREST_M`, or the arm gets to none of the first ones.
+    """
+    inflated = replace(held, box=replace(held.box, half_extents=held.box.half_extents + _SPARE_M))
+    heights, in_vain = height_map(frame), list[FloatArray]()
+    for xy in _around(point, NEAREST_M):
+        place = np.array([*xy, workspace.TABLE_Z])
+        if any(np.hypot(*(xy - other)) < _APART_M for other in in_vain):
+            continue
+        if not all(reach.contains(xy + side * _SPARE_M * np.sign(xy)) for side in (-1.0, 1.0)):
+            continue
+        turned = [
+            R
+            for R in (rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS])
+            if _support(heights, place, R, inflated) is not None
+        ]
+        if not turned or not _is_shown(frame, place) or is_cavity(heights, place):
+            continue
+        for R in turned:
+            if reachable(pose(R, np.array([*xy, workspace.TABLE_Z + _DROPS[0][0]]) - R @ held.middle)):
+                return place
+        in_vain.append(xy)
+        if len(in_vain) == _MOST_REACHED:
+            break
+    return None
+
+
+def _is_shown(frame: Frame, place: FloatArray) -> bool:
+    """Whether a point of the image means a place (3,), and not what stands before it."""
+    spot = np.array(shown_at(frame, place))
+    try:
+        return (
+            bool(((spot > 0.0) & (spot < 1.0)).all())
+            and float(np.linalg.norm(ray_to_base(frame, spot) - place)) <= _NUDGE
         )
+    except ToolError:  # no depth is measured there
+        return False
+
+
+def _around(point: FloatArray, radius: float) -> FloatArray:
+    """Points (N, 2) of the table around one (3,), the nearest first [m]."""
+    steps = np.arange(-radius, radius + _NUDGE / 2, _NUDGE)
+    offsets = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    away = np.hypot(*offsets.T)
+    nearest = np.argsort(away, kind="stable")
+    return np.asarray(point[:2] + offsets[nearest[(away[nearest] > 0.0) & (away[nearest] <= radius)]])
+
+
+def out_of_reach(xy: FloatArray, reach: Reach) -> ToolError:
+    """OUT_OF_WORKSPACE of a point (2,) of the base frame [m], with the limit that it is beyond."""
+    (x, y), distance, (least, greatest) = xy, float(np.hypot(*xy)), reach.radius
+    limits = (
+        (
+            distance > greatest,
+            f"it is {distance:.3f} m from the robot's base, and the arm places up to {greatest:.2f} m",
+        ),
+        (distance < least, f"it is {distance:.3f} m from the robot's base, and the arm places from {least:.2f} m on"),
+        (x < reach.x_min, f"the arm places from x={reach.x_min:.2f} m on"),
+        (abs(y) > reach.y_max, f"it is {abs(y):.3f} m to the side, and the arm places up to {reach.y_max:.2f} m"),
+    )
+    why = next(words for beyond, words in limits if beyond)
+    return ToolError(
+        ErrorCode.OUT_OF_WORKSPACE, f"The place at x={x:.2f} m, y={y:.2f} m is out of the arm's reach: {why}."
+    )
+
+
+def no_way(point: FloatArray, failure: ToolError | None) -> ToolError:
+    """PLACE_BLOCKED of a point (3,) of the base frame that has room, and why the last way to it failed."""
     detail = f" ({failure.message.rstrip('.')})" if failure else ""
     return ToolError(
         ErrorCode.PLACE_BLOCKED,
-        f"No collision-free way to set the object down at {where}{detail}.",
-        (failure and failure.hint) or "Choose a place with more room around it.",
+        f"The place at x={point[0]:.2f} m, y={point[1]:.2f} m has room, but no collision-free way for the arm to set "
+        f"the object down there{detail}.",
+        failure.hint if failure and failure.code is ErrorCode.PLAN_FAILED else "",
     )
+
+
+def no_room(point: FloatArray, held: HeldObject, heights: HeightMap, frame: Frame) -> ToolError:
+    """PLACE_BLOCKED of a point (3,) of the base frame, with what is in the way of the held object there.
+
+    Args:
+        point: The place.
+        held: The object.
+        heights: What stands on the table.
+        frame: The image of it.
+    """
+    xy, under, _ = _cells_under(heights, *_base_at(point, held.R_base_gripper, held))
+    high = np.flatnonzero(np.nan_to_num(under) > point[2] + STEP_TOLERANCE)
+    length, width = (100 * side for side in sorted(2 * held.box.half_extents[:2], reverse=True))
+    size = f"the held object ({length:.0f} x {width:.0f} cm)"
+    if len(high):
+        away = np.hypot(*(xy[high] - point[:2]).T)
+        nearest = high[int(np.argmin(away))]
+        u, v = shown_at(frame, np.array([*xy[nearest], under[nearest]]))
+        why = (
+            f"is occupied: what is seen at ({u:.3f}, {v:.3f}), {100 * away.min():.0f} cm away, is in the way of {size}"
+        )
+    elif not np.mean(np.isnan(under)) <= 0.5:
+        why = f"is at the edge of the table, or hidden from the camera, for {size}"
+    else:
+        why = f"is not level for {size}"
+    return ToolError(ErrorCode.PLACE_BLOCKED, f"The place at x={point[0]:.2f} m, y={point[1]:.2f} m {why}.")
+
+
+def with_nearest(error: ToolError, point: FloatArray, nearest: FloatArray | None, frame: Frame) -> ToolError:
+    """An error of a place (3,) with the nearest one that would do (3,), in the image; None where there is none."""
+    if nearest is None:
+        hint = f"No free place within reach was found up to {100 * NEAREST_M:.0f} cm around it: choose another one."
+    else:
+        (x, y), away = shown_at(frame, nearest), 100 * float(np.hypot(*(nearest - point)[:2]))
+        hint = f"The nearest place found free and within reach is at ({x:.3f}, {y:.3f}), {away:.0f} cm away."
+    return ToolError(error.code, error.message, hint, error.backend, error.cause)
 
 
 def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame, around: float) -> None:

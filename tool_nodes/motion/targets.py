@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import backproject, invert, pose, rotation_z, transform
+from toolhand.tool_nodes.geometry import backproject, invert, pose, project, rotation_z, transform
 from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.perception.masks import window_of
 from toolhand.tool_nodes.perception.surface import find_surface, firm_pixels
@@ -223,3 +223,9 @@ def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
     z = float(np.median(known))
     camera = np.array([(u - frame.K[0, 2]) / frame.K[0, 0], (v - frame.K[1, 2]) / frame.K[1, 1], 1.0]) * z
     return transform(frame.T_base_camera, camera[None])[0]
+
+
+def shown_at(frame: Frame, point: FloatArray) -> tuple[float, float]:
+    """The normalized point (x, y) at which an image shows a point (3,) of the base frame [m]; see `ray_to_base`."""
+    u, v = project(transform(invert(frame.T_base_camera), point[None]), frame.K)[0] / frame.size
+    return float(u), float(v)

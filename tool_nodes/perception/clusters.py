@@ -47,7 +47,7 @@ _FRAGMENT_M2 = 0.0008
 _FRAGMENT_GAP_M = 0.020
 """A part as small as this may be this far from the rest of its object if the gap is out of sight."""
 
-_CONTAINER_SIDES_M = (0.09, 0.30)
+CONTAINER_SIDES_M = (0.09, 0.30)
 """The shorter side of an open container is above the first, its longer side below the second [m]; a round figure."""
 _WALL_M = 0.010
 """Width of the band along the outline that belongs to the walls, and height of the layer over the floor [m]."""
@@ -385,7 +385,7 @@ class _Shell:
 def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArray, coarse: float) -> _Shell | None:
     """Rim and floor if the pixels of a footprint (H, W) are those of an open container, else None."""
     centre, sides, _ = rectangle(corners)
-    low, high = _CONTAINER_SIDES_M
+    low, high = CONTAINER_SIDES_M
     if not (low < sides[1] and sides[0] < high and area(corners) > 0.7 * sides[0] * sides[1]):
         return None
     depth = _depth_inside(corners, points)

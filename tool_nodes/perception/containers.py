@@ -79,7 +79,7 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
                 raise ToolError(
                     ErrorCode.OBJECT_DROPPED,
                     "The object was released, but it lies across the rim of the container and not in it.",
-                    "It may be too long for the container: place it elsewhere.",
+                    "Pick it up again, and place it at another point of the container, or elsewhere.",
                 )
             return top
         if elsewhere is None and np.count_nonzero(labels == label) >= _LEAST_CELLS:

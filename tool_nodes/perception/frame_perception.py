@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +192,7 @@ def _table(image: SessionImage, frame: Frame, objects: Sequence[Segmentation]) -
 
 def _cut(segmentation: Segmentation, image: SessionImage) -> Segmentation:
     """A mask of the frame as a mask of the image."""
-    return Segmentation(np.ascontiguousarray(image.cut(segmentation.mask)), segmentation.score)
+    return replace(segmentation, mask=np.ascontiguousarray(image.cut(segmentation.mask)))
 
 
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:

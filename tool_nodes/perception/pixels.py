@@ -83,7 +83,10 @@ class PixelPerception(FramePerception):
 
     def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects, the one with the best score first."""
-        found = [Segmentation(item.cluster.mask, item.iou) for item in self._objects(frame).seen()]
+        found = [
+            Segmentation(item.cluster.mask, item.iou, several=item.split is not None)
+            for item in self._objects(frame).seen()
+        ]
         return sorted(found, key=lambda segmentation: -segmentation.score)
 
     def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:

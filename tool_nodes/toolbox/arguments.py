@@ -415,6 +415,7 @@ UnitY = Annotated[float, NumberArgument(0.0, 1.0, share_of="height")]
 Unit = Annotated[float, NumberArgument(0.0, 1.0)]
 FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True, derived=True)]
 ImageIndex = Annotated[SessionImage, ImageArgument()]
+ImageIndexOrNone = Annotated[SessionImage | None, OrNoneArgument(ImageArgument())]
 Data = Annotated[NDArray[Any], ArrayArgument("numeric array (H, W) or (H, W, C)", mixed=True)]
 _MASK = ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)
 Mask = Annotated[BoolArray, _MASK]

@@ -28,18 +28,19 @@ class Marks:
             now: The newest image of the same camera.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for a number that was not given; SCENE_CHANGED where it looks otherwise there.
+            ToolError: INVALID_ARGUMENT for a number that was not given; SCENE_CHANGED where it has moved, or is hidden.
         """
         if not 1 <= number <= len(self.objects):
             known = f"1 to {len(self.objects)}" if self.objects else "none"
             raise invalid(f"There is no mark {number}; the marks of the newest robot.look are {known}.")
         found = self.objects[number - 1]
-        from toolhand.tool_nodes.scene_change import changed_around  # scipy: nobody else here needs it
+        from toolhand.tool_nodes.scene_change import what_became_of  # scipy: nobody else here needs it
 
-        if now is not self.frame and changed_around(self.frame, now, found.points[0]):
+        became = "" if now is self.frame else what_became_of(found.mask, self.frame, now)
+        if became:
             raise ToolError(
                 ErrorCode.SCENE_CHANGED,
-                f"What has mark {number} has moved since it was numbered.",
+                f"What has mark {number} {became} since it was numbered.",
                 "Call robot.look for new marks.",
             )
         return found

@@ -12,12 +12,14 @@ Against the full schema of a tool
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, ArgumentType
 
 _LEFT_OUT = ("pattern", "maxLength", "minLength", "exclusiveMinimum", "examples")
+_NAMED = re.compile(r"\$([A-Za-z]\w*)")
+"""A variable in a description."""
 _MOST = 1e4
 """Greater bounds than this are there for the toolbox alone [-]; a round figure."""
 
@@ -72,6 +74,22 @@ def shortened(
             "parameters": {"type": "object", "properties": properties} | ({"required": required} if required else {}),
         },
     }
+
+
+def without_unmade(schemas: Iterable[dict[str, Any]], made: Collection[str]) -> list[dict[str, Any]]:
+    """Short schemas without the arguments that a call may leave out, and that take a `$variable` nothing makes."""
+    kept = []
+    for schema in schemas:
+        parameters = schema["function"]["parameters"]
+        properties = {
+            name: value
+            for name, value in parameters["properties"].items()
+            if name in parameters.get("required", ()) or set(_NAMED.findall(value.get("description", ""))) <= set(made)
+        }
+        kept.append(
+            {**schema, "function": {**schema["function"], "parameters": {**parameters, "properties": properties}}}
+        )
+    return kept
 
 
 def _short(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, image_of, makes
 from toolhand.tool_nodes.toolbox.session import InSession as InSession
 from toolhand.tool_nodes.toolbox.session import Session as Session
-from toolhand.tool_nodes.toolbox.short_schemas import is_derived
+from toolhand.tool_nodes.toolbox.short_schemas import is_derived, without_unmade
 from toolhand.tool_nodes.toolbox.spec import TIMEOUT_S as TIMEOUT_S
 from toolhand.tool_nodes.toolbox.spec import ToolSpec as ToolSpec
 from toolhand.tool_nodes.toolbox.spec import specs_of
@@ -97,10 +97,12 @@ def printed_schemas(tools: Tools, slim: bool = False) -> list[dict[str, Any]]:
     Args:
         tools: The tools.
         slim: In the short form, for servers that take tools natively (the protocol `native`), with the `$variables`
-            that each call needs and sets, and without what follows from the picture or is only checked; else as papers
-            print them in their prompts.
+            that each call needs and sets, and without what follows from the picture, is only checked, or takes a
+            `$variable` that none of these tools makes; else as papers print them in their prompts.
     """
-    return [tools.specs[name].schema(slim) for name in sorted(tools.specs) if tools.specs[name].printed]
+    printed = [tools.specs[name] for name in sorted(tools.specs) if tools.specs[name].printed]
+    schemas = [spec.schema(slim) for spec in printed]
+    return without_unmade(schemas, {made for spec in printed for made in spec.makes}) if slim else schemas
 
 
 class Toolbox:

@@ -10,7 +10,7 @@ from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes.geometry import pose
 from toolhand.tool_nodes.motion.manipulation import Manipulator
-from toolhand.tool_nodes.motion.placing import blocked
+from toolhand.tool_nodes.motion.placing import no_way
 from toolhand.tool_nodes.motion.trajectory_checks import beside
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import (
@@ -197,6 +197,6 @@ def test_a_start_within_an_obstacle_is_refused_soon_with_what_to_do_also_for_a_p
     assert caught.value.code is ErrorCode.PLAN_FAILED
     assert "robot.return_to_park" in caught.value.hint
     assert station.planner.stats.collision_checks == 0, "a search in vain takes 200,000, for each of eight ways"
-    assert "robot.return_to_park" in blocked(np.zeros(3), 1, caught.value).hint, "not: choose another place"
+    assert "robot.return_to_park" in no_way(np.zeros(3), caught.value).hint, "not: choose another place"
     station.manipulator.grasp(T, station.camera.capture())
     assert station.manipulator.held is not None, "a picture that knows the robot is planned by as it is"

@@ -56,7 +56,7 @@ def check_segment(one: dict[str, Any], mask: np.ndarray) -> None:
 
 def test_auto_segment_proposes_every_object_on_the_table(table: Any) -> None:
     answer = table.ask("auto_segment")
-    assert list(answer) == ["task", "proposals"]
+    assert list(answer) == ["task", "proposals", "units"]
     assert answer["task"] == "segmentation"
     assert len(answer["proposals"]) == sum(OBJECTS.values())
     masks = table.do("auto_segment").value["masks"]
@@ -115,7 +115,8 @@ def test_detecting_what_is_not_there_gives_an_empty_list(table: Any) -> None:
 
 def test_grounding_dino_finds_several_names_and_says_which_are_missing(table: Any) -> None:
     answer = table.ask("grounding_dino", question="coconut water . red box . banana . elephant .")
-    assert list(answer) == ["task", "objects", "not_found", "not_recognised"]
+    assert list(answer) == ["task", "objects", "not_found", "not_recognised", "note"]
+    assert "red box" in answer["note"]
     assert answer["task"] == "detection"
     assert (answer["not_found"], answer["not_recognised"]) == (["banana"], ["elephant"])
     assert sorted(one["label"] for one in answer["objects"]) == ["coconut water", "coconut water", "red box"]

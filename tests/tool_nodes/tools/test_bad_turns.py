@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
@@ -84,19 +83,3 @@ def test_a_bad_turn_is_answered_with_the_remedy(
     assert not [words for words in told if words not in result.text], result.text
     assert " more" not in result.text
     assert "capture_depth" not in result.text
-
-
-def test_a_place_out_of_reach_is_told_in_the_picture(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session()
-    station.toolbox.call("robot.look", {}, session)
-    monkeypatch.setattr(station.manipulator, "held", object())
-    result = station.toolbox.call("robot.place", {"point": [0.03, 0.95]}, session).result
-    assert result.error is not None
-    assert result.error.code is ErrorCode.OUT_OF_WORKSPACE, result.text
-    point = [float(number) for number in result.error.hint.split("reach is at (")[1].rstrip(").").split(",")]
-    assert all(0.0 <= number <= 1.0 for number in point)
-    frame = session.seen
-    assert frame is not None
-    from toolhand.tool_nodes.motion.targets import ray_to_base
-
-    assert station.robot.reach.contains(ray_to_base(frame, np.array(point)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.tool_nodes.tools.cell import Cell
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene, parse_scene
 from toolhand.sim.station import Station, StationConfig, StationState
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.scene_change import what_became_of
 from toolhand.tool_nodes.toolbox.toolbox import Session, printed_schemas
 from toolhand.tool_nodes.tools.native.picking import MOST_TRIES, PANEL_PX
 
@@ -205,7 +207,7 @@ def test_a_pick_holds_the_object_and_shows_its_steps(
     assert result.image is not None
     height, width, _ = result.image.shape
     assert height == PANEL_PX
-    assert 2 * PANEL_PX <= width <= 3 * PANEL_PX
+    assert 3 * PANEL_PX <= width <= 4 * PANEL_PX
     assert len(result.text) / 4 < 80
     assert cell.station.manipulator.holds() == "toy block"
 
@@ -325,3 +327,127 @@ def test_no_grasp_names_the_neighbour_that_is_near(looked: Cell, monkeypatch: py
         assert error.code is ErrorCode.NO_GRASP
         assert f"mark {3 - mark}, at (" in error.message
         assert error.hint == "Move it."
+
+
+# -- containers, marks that last, places that are offered ------------------------------------------------
+
+CONTAINERS = """
+objects:
+  - {name: %s, position: %s}
+  - {name: toy block, position: [0.35, 0.0]}
+  - {name: pink ball, position: [0.35, -0.2]}
+"""
+BOWL = parse_scene(CONTAINERS % ("white bowl", [0.52, 0.20]))
+
+
+@pytest.mark.parametrize("position", [[0.52, 0.20], [0.66, -0.05], [0.55, 0.42]])
+@pytest.mark.parametrize("name", ["transparent bin", "white bowl", "black bin", "green bowl"])
+def test_a_container_has_a_mark_whatever_share_of_it_is_floor(name: str, position: list[float]) -> None:
+    station = Station(parse_scene(CONTAINERS % (name, position)), StationConfig(suites=SUITES, perception="pixels"))
+    session = Session()
+    station.toolbox.call("robot.look", {}, session)
+    marks = session.marks
+    assert marks is not None
+    ids = station.camera.with_ids(marks.frame).ids  # type: ignore[attr-defined]
+    assert sorted(int(np.bincount(ids[each.mask] + 1).argmax()) - 1 for each in marks.objects) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("item", "to", "became"),
+    [
+        ("pink ball", (0.52, 0.20, 0.032), ""),  # into it
+        ("pink ball", (0.52, 0.315, 0.028), ""),  # beside it
+        ("toy block", (3.0, 3.0, 0.1), ""),  # away from the table
+        ("white bowl", (0.525, 0.20, 0.026), "has moved"),
+        ("white bowl", (0.52, 0.195, 0.026), "has moved"),
+        ("white bowl", (3.0, 3.0, 0.1), "has moved"),
+    ],
+)
+def test_a_mark_is_good_as_long_as_its_object_stands(item: str, to: tuple[float, float, float], became: str) -> None:
+    cell = Cell(BOWL, SUITES)
+    cell.call("robot.look")
+    marks, before = cell.session.marks, cell.session.seen
+    assert marks is not None
+    assert before is not None
+    bowl = max((each.mask for each in marks.objects), key=np.count_nonzero)
+    cell.put(item, *to)
+    assert what_became_of(bowl, before, cell.station.camera.capture()) == became
+
+
+def test_what_the_robot_put_into_a_container_leaves_its_mark() -> None:
+    cell = Cell(BOWL, SUITES)
+    cell.call("robot.look")
+    marks = cell.session.marks
+    assert marks is not None
+    sizes = [int(each.mask.sum()) for each in marks.objects]
+    bowl = sizes.index(max(sizes)) + 1
+    block = next(
+        n
+        for n, each in enumerate(marks.objects, 1)
+        if cell.station.object_ids_at(marks.frame, each.points) == ("toy_block_1",)
+    )
+    assert cell.call("robot.pick", mark=block).ok
+    placed = cell.call("robot.place", mark=bowl)
+    assert placed.ok, placed.text
+    assert f"in the container of mark {bowl}" in placed.text
+    now = cell.session.seen
+    assert now is not None
+    assert marks.find(bowl, now) is marks.objects[bowl - 1]
+    with pytest.raises(ToolError) as caught:
+        marks.find(block, now)
+    assert caught.value.code is ErrorCode.SCENE_CHANGED
+
+
+@pytest.mark.parametrize(
+    ("point", "code"),
+    [
+        ((0.50, -0.15), ErrorCode.PLACE_BLOCKED),
+        ((0.72, 0.10), ErrorCode.OUT_OF_WORKSPACE),
+        ((0.45, 0.49), ErrorCode.OUT_OF_WORKSPACE),
+        ((0.45, -0.17), ErrorCode.PLACE_BLOCKED),
+    ],
+)
+def test_the_place_that_a_refusal_offers_is_free_and_reached(
+    cell: Cell, picked: tuple[ToolResult, tuple[StationState, Session]], point: tuple[float, float], code: ErrorCode
+) -> None:
+    cell.restore(picked[1])
+    error = cell.refusal("robot.place_object_at_3d_location", placement_point_3d=cell.in_camera(*point))
+    assert error.code is code
+    offered = [float(number) for number in error.hint.split(" at (")[1].split(")")[0].split(",")]
+    result = cell.call("robot.place", point=offered)
+    assert result.ok, result.text
+    assert "on the table" in result.text
+    assert result.facts["placed"]["found"] == pytest.approx(offered, abs=0.03)
+
+
+def test_an_object_is_picked_in_the_picture_of_either_camera() -> None:
+    cell = Cell(parse_scene(SCENE), SUITES)
+    closer = cell.station.toolbox.call(
+        "robot.look_closer", {"point": cell.in_image(0.42, 0.12), "image_index": 0}, cell.session
+    )
+    assert closer.result.ok, closer.result.text
+    point = closer.result.facts["looked"]["point"]
+    result = cell.call("robot.pick", point=point, image_index=closer.image_index)
+    assert result.ok, result.text
+    assert cell.holds_block
+    assert result.facts["grasped"]["seen"]
+
+
+@pytest.mark.parametrize(("suites", "listed"), [(("native",), False), (SUITES, True)])
+def test_a_variable_is_asked_for_only_where_a_tool_makes_it(suites: tuple[str, ...], listed: bool) -> None:
+    toolbox = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=suites)).toolbox
+    short = {schema["function"]["name"]: schema["function"] for schema in printed_schemas(toolbox, slim=True)}
+    assert ("mask" in short["robot.pick"]["parameters"]["properties"]) is listed
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_mark_says_where_it_may_be_two_objects(cell: Cell, monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
+    segmenter = cell.station.ports.segmenter
+    segment = segmenter.segment
+
+    def unsure(image: Any, prompt: Any) -> Any:
+        answer = segment(image, prompt)
+        return replace(answer, value=[replace(each, several=several) for each in answer.value])
+
+    monkeypatch.setattr(segmenter, "segment", unsure)
+    assert ("maybe two objects" in cell.call("robot.look").text) is several

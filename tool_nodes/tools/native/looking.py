@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.drawing import draw_marks
+from toolhand.tool_nodes.drawing import draw_line, draw_marks
+from toolhand.tool_nodes.geometry import invert, project, transform
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.targets import cloud_in_base
-from toolhand.tool_nodes.perception.extents import measure
+from toolhand.tool_nodes.perception.clusters import CONTAINER_SIDES_M
+from toolhand.tool_nodes.perception.extents import distance_to_outline, measure, outline, rectangle
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT
 from toolhand.tool_nodes.perception.instances import Instance
 from toolhand.tool_nodes.perception.prompts import segment_by
@@ -31,9 +33,15 @@ MAX_MARKS = 24
 _LEAST_POINTS = 20
 """Points of depth by which a segment is measured, at the least [-]; a round figure."""
 _STANDS_SHARE = 0.5
-"""Share of the points of a segment that stand out of the table, for it to be no part of the table [-]."""
+"""Share of the points of a segment that stand out of the table, or among such points, for it to be no part of the table
+[-]."""
+_RIM_SHARE = 0.05
+"""Share of the points of a container that its rim has at the least [-]: of transparent bins it was 0.12 to 0.18, of
+bowls and other bins from 0.39 on; the floor lies as low as the table."""
 _KNOWN_SHARE = 0.5
 """A segment of which more than this share lies on others with marks, or on the arm, has no mark of its own [-]."""
+_LIMIT_POINTS = 90
+"""Points of the line that shows the limit of reach [-]; a round figure."""
 _ON_TABLE_M = 0.035
 """What is seen to begin lower than this over the table stands on it [m], as of what is held (`motion.targets`)."""
 
@@ -43,7 +51,7 @@ class Marked:
     """One object with a mark.
 
     Attributes:
-        instance: Its mask and a point on it.
+        instance: Its mask and a point on it; the label is a remark.
         place: (2,) middle of its base, base frame [m].
         size: (3,) length, width and height [m].
     """
@@ -58,7 +66,8 @@ class Marked:
         size = " x ".join(f"{100 * side:.0f}" for side in self.size)
         wide = ", too wide for the gripper" if self.size[1] > robot.gripper.max_width else ""
         far = "" if robot.reach.contains(self.place) else ", out of reach"
-        return f"{number}: ({x:.3f}, {y:.3f}), {size}{wide}{far}"
+        several = f", {self.instance.label}" if self.instance.label else ""
+        return f"{number}: ({x:.3f}, {y:.3f}), {size}{wide}{far}{several}"
 
 
 class LookTool:
@@ -89,7 +98,8 @@ class LookTool:
         objects = tuple(GraspTarget(each.instance.mask, (each.instance.point,)) for each in found)
         session.marks = Marks(frame, objects)
         plain = SessionImage(frame.rgb, frame)
-        rgb = draw_marks(frame.rgb, [each.mask for each in objects], [each.points[0] for each in objects])
+        seen = draw_line(frame.rgb, _limit(frame, self._robot.model())) if self._robot.moves else frame.rgb
+        rgb = draw_marks(seen, [each.mask for each in objects], [each.points[0] for each in objects])
         return ToolResult(
             value={"image": frame.rgb, "points": [each.points[0] for each in objects]},
             text=_covered(frame) + self._told(found),
@@ -113,7 +123,8 @@ class LookTool:
             if error.code not in (ErrorCode.EMPTY_MASK, ErrorCode.OBJECT_NOT_FOUND):
                 raise
             return []
-        return [Instance.of_mask(each.mask, each.score) for each in found]
+        several = "maybe two objects"
+        return [Instance.of_mask(each.mask, each.score, several if each.several else "") for each in found]
 
     def _told(self, found: Sequence[Marked]) -> str:
         held = self._robot.hand()
@@ -124,10 +135,20 @@ class LookTool:
         lines = "\n".join(each.told(number, robot) for number, each in enumerate(found, 1))
         widest = 100 * robot.gripper.max_width
         moving = "robot.place puts it down. " if held else "robot.pick(mark) grasps one. " if self._robot.moves else ""
+        line = "The thin line is the limit of reach. " if self._robot.moves else ""
         return (
             "Marks, each with its point and its length x width x height in cm (the gripper holds up to "
-            f"{widest:.1f} cm):\n{lines}\n{hand}{moving}$captured_image is the picture without marks."
+            f"{widest:.1f} cm):\n{lines}\n{line}{hand}{moving}$captured_image is the picture without marks."
         )
+
+
+def _limit(frame: Frame, robot: RobotModel) -> FloatArray:
+    """Where an image shows the outer limit of the arm's reach on the table, (N, 2) px."""
+    reach = robot.reach
+    angles = np.linspace(-np.pi / 2, np.pi / 2, _LIMIT_POINTS)
+    x, y = np.maximum(reach.radius[1] * np.cos(angles), reach.x_min), reach.radius[1] * np.sin(angles)
+    edge = np.column_stack([x, np.clip(y, -reach.y_max, reach.y_max), np.full(len(x), workspace.TABLE_Z)])
+    return project(transform(invert(frame.T_base_camera), edge), frame.K)
 
 
 def _covered(frame: Frame) -> str:
@@ -168,10 +189,20 @@ def _measured(cloud: NDArray[np.float32], mask: BoolArray, eye: FloatArray) -> t
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     x, y, z = points.T
     over = (x > x0) & (x < x1) & (y > y0) & (y < y1) & (z > workspace.TABLE_Z + MIN_HEIGHT)
-    if np.mean(over) < _STANDS_SHARE:
+    open_inside = np.mean(over) < _STANDS_SHARE
+    if open_inside and not (np.mean(over) >= _RIM_SHARE and _encloses(points[over], points)):
         return None
+    lowest = float(np.percentile((points if open_inside else points[over])[:, 2], 2))
     points = points[over]
-    lowest = float(np.percentile(points[:, 2], 2))
     support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + _ON_TABLE_M else lowest
     box = measure(points, support, eye)
     return box.centre[:2], box.size
+
+
+def _encloses(rim: NDArray[np.float32], points: NDArray[np.float32]) -> bool:
+    """Whether most of some points (N, 3) lie inside of what stands out of the table (K, 3), which is no wider than a
+    container."""
+    corners = outline(rim[:, :2])
+    if len(corners) < 3 or rectangle(corners)[1][0] > CONTAINER_SIDES_M[1]:
+        return False
+    return bool(np.mean(distance_to_outline(points[:, :2], corners) <= 0.0) >= _STANDS_SHARE)

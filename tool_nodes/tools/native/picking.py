@@ -10,31 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.drawing import draw_mask, side_by_side
-from toolhand.tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.drawing import draw_fingers, draw_outline, side_by_side
+from toolhand.tool_nodes.geometry import invert, pixel, project, transform
 from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
-from toolhand.tool_nodes.motion.targets import cloud_in_base
+from toolhand.tool_nodes.motion.targets import cloud_in_base, shown_at
+from toolhand.tool_nodes.perception.containers import is_cavity
+from toolhand.tool_nodes.perception.free_inside import corners, inside
 from toolhand.tool_nodes.perception.heights import height_map
 from toolhand.tool_nodes.perception.masks import inner_point, window_of
 from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.perception.surface import find_surface
 from toolhand.tool_nodes.ports import Segmenter
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
-from toolhand.tool_nodes.scene_change import changed_around
+from toolhand.tool_nodes.scene_change import changed_around, same_view, what_became_of
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import (
     CountOrNone,
+    ImageIndexOrNone,
     NewestBoxOrNone,
     NewestMaskOrNone,
     NewestPoint2DOrNone,
     TextArgument,
 )
 from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.grasp_memory import GraspOf
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
@@ -55,7 +60,7 @@ _AROUND_OBJECT = 0.8
 """The picture of a pick shows so much around the object, as a share of its size [-]."""
 _LEAST_CROP_PX = 48
 """Half the side of that picture, at the least [px]."""
-PANEL_PX = 320
+PANEL_PX = 240
 """Height of the pictures that a pick shows beside each other [px]."""
 
 Name = Annotated[str, TextArgument(least=0)]
@@ -112,21 +117,32 @@ class PickAndPlaceTools:
         mark: CountOrNone = None,
         mask: NewestMaskOrNone = None,
         name: Name = "",
+        image_index: ImageIndexOrNone = None,
     ) -> ToolResult:
-        """Pick up the object at one of point, box, mark or mask, and hold it: segments, grasps, tries again, checks.
+        """Pick up one object, given in exactly one way, and hold it: segments it, grasps, tries again, checks.
 
         Args:
-            point: [x, y] on it, shares of the newest scene picture.
+            point: [x, y] on it, shares of the picture.
             box: [left, top, right, bottom] around it, likewise.
             mark: Its number in the newest robot.look.
             mask: Its $segmentation_mask.
             name: What you call it.
+            image_index: Picture of point or box: the newest scene picture if left out, or one of robot.look_closer.
         """
         ways = {"point": point, "box": box, "mark": mark, "mask": mask}
         given = [key for key, value in ways.items() if value is not None]
         if len(given) != 1:
-            raise invalid(f"robot.pick takes one of point, box, mark and mask, got {' and '.join(given) or 'none'}.")
+            raise invalid(
+                f"robot.pick takes exactly one of point, box, mark and mask, got {' and '.join(given) or 'none'}."
+            )
         frame = self._robot.last_seen(session)
+        if (
+            image_index is not None
+            and image_index.require_frame().camera != frame.camera
+            and mark is None
+            and mask is None
+        ):
+            frame = image_index.require_frame()
         outlined = self._outlined(frame, session, point, box, mark, mask)
         wanted = _Wanted(frame, outlined.mask, outlined.points, name)
         self._require_single(wanted, session)
@@ -196,6 +212,8 @@ class PickAndPlaceTools:
                 break
             after = self._robot.look(session)
             failed = ToolResult(error=result.error, image=after.rgb, variables=_captured(after))
+            if not same_view(wanted.frame, after):  # by the other camera, of a moment before
+                break
             if changed_around(wanted.frame, after, wanted.points[0]):
                 return _failed(failed, tries, "It does not stand as it did.")
             wanted = _Wanted(after, wanted.mask, wanted.points, wanted.name)
@@ -208,8 +226,8 @@ class PickAndPlaceTools:
             if watch.halted:
                 raise watch.error
         frame = wanted.frame
-        drawn = SessionImage(frame.rgb, frame).redrawn(draw_mask(frame.rgb, wanted.mask))
-        grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), drawn, session)
+        image = SessionImage(frame.rgb, frame)
+        grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), image, session)
         _, confidence = grasp.value
         if confidence < LEAST_CONFIDENCE:
             raise ToolError(
@@ -229,25 +247,34 @@ class PickAndPlaceTools:
         """The result of a grasp as that of the pick: its steps in one picture, and what comes next."""
         after = self._robot.last_seen(session)
         held = self._robot.in_hand()
-        assert grasp.image is not None
         part = _part_around(wanted.mask)
-        rgb = side_by_side([grasp.image[part], after.rgb[part] if held is None else held.rgb], PANEL_PX)
         facts = dict(result.facts)
         grasped = facts.get("grasped", {})
+        before = self._drawn(wanted, grasp.variables["grasp_pose"], grasped.get("opening_m", 0.0))
+        same = after.rgb[part] if same_view(wanted.frame, after) else after.rgb
+        panels = [before[part], same, *([] if held is None else [held.rgb])]
         if grasped:
             facts["grasped"] = {**grasped, "called": wanted.name}
-        wide = f", {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else f": {result.text}"
-        right = "the scene now" if held is None else "the wrist camera now"
+        wide = f"It is {100 * grasped['opening_m']:.1f} cm wide between the jaws" if grasped else result.text
+        called = f', which you call "{wanted.name}"' if wanted.name else ""
+        wrist = "" if held is None else ", the wrist camera's picture now"
         return ToolResult(
             value=result.value,
-            text=f"Picked {wanted.said}{wide}. {also_moved(grasped.get('pushed', ()))}"
-            f"Left: mask and grasp before; right: {right}. Next: robot.place(point) puts it down; points are those of "
-            "the scene picture.",
-            image=rgb,
+            text=f"Picked what was at ({wanted.points[0][0]:.3f}, {wanted.points[0][1]:.3f}){called}. {wide}. "
+            f"{also_moved(grasped.get('pushed', ()))}Pictures: outline and grasp before, the scene now{wrist}. "
+            "Next: robot.place(point) puts it down; points are those of the scene picture.",
+            image=side_by_side(panels, PANEL_PX),
             variables=_captured(after),
             backend=result.backend,
             facts=facts,
         )
+
+    def _drawn(self, wanted: _Wanted, T: FloatArray, opening_m: float) -> NDArray[np.uint8]:
+        """The image of an object with its outline, and the fingers of a grasp (4, 4) closed on it."""
+        gripper = self._robot.model().gripper
+        points = np.vstack([gripper.points(gripper.clipped(opening_m)), np.zeros((1, 3))])
+        px = project(transform(T, points), wanted.frame.K)
+        return draw_fingers(draw_outline(wanted.frame.rgb, wanted.mask), px[:5], px[5])
 
     @tool(
         "robot.place",
@@ -257,32 +284,48 @@ class PickAndPlaceTools:
         example=Example({"point": [0.48, 0.62]}, before=("robot.pick",)),
     )
     def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None) -> ToolResult:
-        """Put down what is held: on what is seen at a point, or on or into the object of a mark.
+        """Put down what is held at exactly one of point and mark: on what is seen there, or on or into that object.
 
         Args:
             point: [x, y], shares of the newest scene picture.
             mark: Number of what it goes on or into, in the newest robot.look.
         """
         if (point is None) == (mark is None):
-            raise invalid(f"robot.place takes one of point and mark, got {'none' if point is None else 'both'}.")
+            raise invalid(
+                f"robot.place takes exactly one of point and mark, got {'none' if point is None else 'both'}."
+            )
+        frame = self._robot.last_seen(session)
         if point is not None:
             result = self._robot.place_object_at_2d_location(point, session)
         else:
             assert mark is not None
-            frame = self._robot.last_seen(session)
-            target = _middle_of(frame, self._marked(mark, frame, session).mask)
+            target = _room_at(frame, self._marked(mark, frame, session).mask, mark, session.grasps.held)
             in_camera = transform(invert(frame.T_base_camera), target[None])[0]
             result = self._robot.place_object_at_3d_location(in_camera, session)
         placed = result.facts.get("placed")
         if result.error is not None or placed is None:
             return result
-        x, y = placed["shown"] or placed["wanted"]
+        x, y = placed["found"] or placed["wanted"]
         unseen = "" if placed["verified"] else UNSEEN
-        height = placed["wanted_m"][2] - workspace.TABLE_Z
-        raised = f", {100 * height:.0f} cm above the table" if height > STEP_TOLERANCE else ""
-        rest = f"{unseen}{also_moved(placed['pushed'])}"
-        text = f"Put down at ({x:.3f}, {y:.3f}){raised}. The gripper is open and empty. {rest}"
+        text = (
+            f"It stands {self._on_what(placed, frame, mark, session)}, with its base at ({x:.3f}, {y:.3f}). "
+            f"The gripper is open and empty. {unseen}{also_moved(placed['pushed'])}"
+        )
         return ToolResult(result.value, text.rstrip(), result.image, result.variables, facts=result.facts)
+
+    def _on_what(self, placed: dict[str, Any], frame: Frame, mark: int | None, session: Session) -> str:
+        """In or on what something was placed, by its mark where that is known in the image before."""
+        at, marks = np.array(placed["wanted_m"]), session.marks
+        if mark is None and marks is not None and same_view(marks.frame, frame):
+            found = marks.at(*pixel(shown_at(frame, at), frame.size))
+            still = found and not what_became_of(marks.objects[found - 1].mask, marks.frame, frame)
+            mark = found if still else None
+        if is_cavity(height_map(frame), at):
+            return "in the container" + f" of mark {mark}" * bool(mark)
+        height = at[2] - workspace.TABLE_Z
+        if height <= STEP_TOLERANCE:
+            return "on the table"
+        return "on the object" + f" of mark {mark}" * bool(mark) + f", {100 * height:.0f} cm above the table"
 
 
 def _captured(frame: Frame) -> dict[str, SessionImage]:
@@ -311,12 +354,29 @@ def _part_around(mask: BoolArray) -> tuple[slice, slice]:
     return slice(starts[0], starts[0] + 2 * half), slice(starts[1], starts[1] + 2 * half)
 
 
-def _middle_of(frame: Frame, mask: BoolArray) -> FloatArray:
-    """Where something put on or into an object comes to rest: what is seen at its middle (3,), base frame [m]."""
+def _room_at(frame: Frame, mask: BoolArray, number: int, held: GraspOf | None) -> FloatArray:
+    """Where something put on or into an object comes to rest (3,), base frame [m].
+
+    Args:
+        frame: The image.
+        mask: The object (H, W).
+        number: Its mark.
+        held: What the object in the hand was when it was grasped; None where that is not known.
+
+    Raises:
+        ToolError: PLACE_BLOCKED where a container has no room left; NO_DEPTH.
+    """
+    surface, called = find_surface(frame), f"object of mark {number}"
+    try:
+        inside(surface, mask, called, "", frame, None, None)
+    except ToolError as error:
+        if error.code is not ErrorCode.PLACE_BLOCKED:
+            raise
+    else:
+        item = None if held is None else corners(find_surface(held.frame), held.target.mask)
+        return inside(surface, mask, called, "", frame, item, None)
     points: NDArray[np.float32] = cloud_in_base(frame)[mask.reshape(-1)]
     points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
-        raise ToolError(ErrorCode.NO_DEPTH, "No depth is known of the object with that mark.", "Place at a point.")
     low, high = np.percentile(points[:, :2], (2, 98), axis=0)
     middle = (low + high) / 2.0
     seen = height_map(frame).support_height(middle, 0.01)

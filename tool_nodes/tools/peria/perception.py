@@ -38,6 +38,9 @@ NMS_THRESHOLD = 0.8
 """Boxes of a larger intersection over union are one object [-]; PERIA, likewise."""
 SCORE_THRESHOLD = 0.25
 """Least score of a mask [-]; PERIA's segmentation agent."""
+_UNITS = "bbox and centroid in thousandths of the width and height, area in millionths of the picture"
+_NOTE = 400
+"""Most characters of what is said of names that are not known, which lists those that are [-]; a round figure."""
 MAX_PROPOSALS = 20
 """Most regions in an answer [-]; PERIA's segmentation agent."""
 
@@ -119,7 +122,7 @@ class PeriaPerceptionTools:
         if missing:
             document["not_found"] = missing
         if unknown:
-            document["not_recognised"] = list(unknown)
+            document |= {"not_recognised": list(unknown), "note": next(iter(unknown.values())).message[:_NOTE]}
         return _answer(document, joined(backends))
 
     @tool("auto_segment", example=Example({"image_index": 0}))
@@ -279,7 +282,8 @@ def _confidence(instance: Instance | Detection) -> float:
 def _listed(key: str, image: SessionImage, found: Sequence[Instance]) -> dict[str, Any]:
     """The first instances as JSON data, and how many there are where not all are listed."""
     listed = {key: [_described(image, instance) for instance in found[:MAX_PROPOSALS]]}
-    return listed | ({"found": len(found)} if len(found) > MAX_PROPOSALS else {})
+    more = {"found": len(found)} if len(found) > MAX_PROPOSALS else {}
+    return listed | more | ({"units": _UNITS} if found else {})
 
 
 def _described(image: SessionImage, instance: Instance) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class HandTools(ParkTools):
         example=Example({}),
     )
     def open_gripper(self, session: InSession) -> ToolResult:
-        """Open the gripper; it lets go of what it holds only low over the table or held out to a person."""
+        """Open the gripper; it lets go of what it holds only where that cannot fall far."""
         return self._done(SkillRequest("open_gripper"), session)
 
     @tool("robot.close_gripper", motion=True, timeout_s=None, makes=_MAKES, repeatable=True, example=Example({}))

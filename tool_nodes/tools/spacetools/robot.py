@@ -320,7 +320,7 @@ class RobotTools(CameraTools):
             if error.code in GRASP_FAILED:
                 session.grasps.note_failed(T)
             pads = T[:3, 3] + self.model().gripper.hold_depth * T[:3, 2]
-            return self.seen_after(out_of_reach(error, pads, frame, self.model().reach), session)
+            return self.seen_after(out_of_reach(error, pads, frame), session)
         elapsed, session.grasps.held = self._clock() - started, known
         after = self.look(session)
         w, h = after.size
@@ -400,7 +400,7 @@ class RobotTools(CameraTools):
             self._manipulator.place(point_base, frame, session.speed)
         except ToolError as error:
             session.grasps.held = None if error.code in _LOST else session.grasps.held
-            return self.seen_after(out_of_reach(error, point_base, frame, self.model().reach), session)
+            return self.seen_after(error, session)
         session.grasps.held = None
         elapsed = self._clock() - started
         after = self.look(session)

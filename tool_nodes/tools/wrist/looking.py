@@ -50,8 +50,7 @@ class WristTools:
     def look_closer(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:
         """Move the camera at the wrist over a place, look at it from its other side, and return to the park position.
 
-        Use it where an object is partly hidden, or where an attempt to segment or grasp it has failed. The new picture
-        can be used as any other: segment the object in it, and compute and execute a grasp.
+        Use it where an object is partly hidden, or could not be outlined or grasped: it can be in the new picture.
 
         Args:
             point: Normalized [x, y] of the place.
