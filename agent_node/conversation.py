@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from toolhand.agent_node.asking import is_words_alone, question_in, question_of
+from toolhand.agent_node.asking import candidate_meant, may_be_unfinished, question_in, question_of
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.context_window import without_arrays
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
@@ -201,7 +201,10 @@ class Conversation:
         if asked is None:
             self.episode.messages.append(Message("user", answer.words, answer.words, answers=question.text))
         else:
-            words = f"The operator answers: {answer.words}"
+            meant = candidate_meant(
+                answer.text, answer.point, [(each.label, each.point) for each in question.candidates]
+            )
+            words = f"The operator answers: {answer.words}{f' ({meant})' if meant else ''}"
             turn.exchanges[asked] = replace(turn.exchanges[asked], words=words)
             self._take_in(turn)
         if self._job.halted or self._stopped():
@@ -288,7 +291,8 @@ class Conversation:
         answer = turn.parsed.answer
         listens = self._recovery.heard and not self._answers
         first = listens and len(episode.turns) == 1 < self._turn_budget
-        if answer is not None and not (first and is_words_alone(answer)):
+        unfinished = first and answer and may_be_unfinished(episode.task, answer, self._protocol, self._toolbox)
+        if answer is not None and not unfinished:
             if not self._ask(*question_in(answer, listens and not _failed(episode), self._candidates)):
                 self._finish(self._unanswered or answer)
             return
@@ -442,9 +446,10 @@ class Conversation:
 
 
 def _message(exchange: Exchange, session: Session, protocol: Protocol) -> Message:
-    index = exchange.image_index
+    index, shown = exchange.image_index, exchange.shown
     image = None if index is None else session.images[index].rgb
-    return Message("tool", protocol.response(exchange.shown, index), exchange.shown, index, image)
+    of_a_tool = exchange.words or exchange.call is not None  # a note alone is read as what a user says
+    return Message("tool", protocol.response(shown, index) if of_a_tool else shown, shown, index, image)
 
 
 def _failed(episode: Episode) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
@@ -22,6 +24,8 @@ FORMAT = "toolhand-dialogue-1"
 MAX_BYTES = 2**20
 """A longer file is not read [bytes]: a memory of the longest sentences has a tenth of that."""
 
+logger = logging.getLogger("toolhand.agent")
+
 T = TypeVar("T")
 
 
@@ -35,15 +39,17 @@ class MemoryFile:
 
     def __init__(self, path: Path, **memories: Any) -> None:
         self._path, self._kept = path, memories
-        self._written = False
+        self._written = self._behind = False
 
     def read(self) -> None:
         """Take over what the file holds; where it is gone, forget all that was remembered.
 
+        A file that could not be written last time holds less than is remembered, and is passed over.
+
         Raises:
             ToolError: INVALID_ARGUMENT for a file that is damaged or none of a dialogue.
         """
-        if not self._written and not self._path.exists():
+        if self._behind or (not self._written and not self._path.exists()):
             return
         found = load(self._path, {name: type(memory) for name, memory in self._kept.items()})
         for name, memory in self._kept.items():
@@ -53,13 +59,39 @@ class MemoryFile:
 
     def write(self) -> None:
         """Keep what is remembered now. Raises ToolError UNAVAILABLE where it cannot be written."""
+        self._behind = True
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unavailable(f"Cannot write {self._path}: {error.strerror}.") from error
         document = {"format": FORMAT} | {name: asdict(memory) for name, memory in self._kept.items()}
         write_atomically(self._path, encode(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"))
-        self._written = True
+        self._written, self._behind = True, False
+
+
+@contextlib.contextmanager
+def kept_up(files: Sequence[MemoryFile]) -> Iterator[list[str]]:
+    """A context around what changes memories: their files are read before it and written after it.
+
+    Yields:
+        A list that holds, after the context, a sentence for each file that could not be written, which is logged, too:
+        what was done is told all the same.
+
+    Raises:
+        ToolError: As `MemoryFile.read`.
+    """
+    unwritten = list[str]()
+    for file in files:
+        file.read()
+    try:
+        yield unwritten
+    finally:
+        for file in files:
+            try:
+                file.write()
+            except ToolError as error:
+                unwritten.append(f"What is remembered is not kept: {error}")
+                logger.warning("%s", unwritten[-1])
 
 
 def load(path: Path, kinds: Mapping[str, type]) -> dict[str, Any]:

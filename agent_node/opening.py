@@ -9,13 +9,10 @@ from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import Protocol, as_data
-from toolhand.agent_node.recovery import LOOK
 from toolhand.tool_nodes.drawing import draw_numbers, draw_points
 from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.scene_look import look_of
 from toolhand.tool_nodes.toolbox.toolbox import Session, Tools
-
-LOOKS = ("robot.look", LOOK)
-"""Tools that take the scene's picture; the first that there is."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +66,8 @@ def opening(
 
 def scene_picture(toolbox: Tools, session: Session) -> tuple[int | None, str]:
     """Index of a new picture of the scene, taken by the robot's own tool, and its words; None where there is none."""
-    look = next((name for name in LOOKS if name in toolbox.specs), None)
-    if look is None:
+    look = look_of(toolbox.specs)
+    if not look:
         return None, ""
     calls, session.calls = session.calls, None
     record = toolbox.call(look, {}, session)

@@ -93,6 +93,8 @@ class Protocol:
         suites: Suites that a model has with it where nobody names others.
         advised: The tools' part of `toolhand.agent_node.advice` follows the system prompt.
         robot: Sentence about the robot, which follows that.
+        example: A call, where the printed prompt shows none: it follows that in the protocol's own form, if its tool is
+            offered.
         shortened: Regular expressions, and what takes the place of what they match in a tool's words, in this order.
     """
 
@@ -116,6 +118,7 @@ class Protocol:
     suites: str = "spacetools"
     advised: bool = False
     robot: str = ""
+    example: ToolCall | None = None
     shortened: tuple[tuple[str, str], ...] = ()
 
     def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
@@ -129,8 +132,11 @@ class Protocol:
         prompt = self.system.replace("{tools}", listed)
         if not self.advised:
             return prompt
-        told = advice((schema["function"]["name"] for schema in schemas), self.tools != "none")
-        return f"{prompt}\n\n{told} {self.robot}".strip()
+        names = [schema["function"]["name"] for schema in schemas]
+        told = [advice(names, self.tools != "none"), self.robot]
+        if self.example is not None and self.example.name in names:
+            told.append(f"A call: <{self.call}>{self._rendered(self.example)}</{self.call}>")
+        return f"{prompt}\n\n{' '.join(part for part in told if part)}".strip()
 
     def _call_lines(self, functions: Sequence[Mapping[str, Any]]) -> list[str]:
         """The lines of the tools that are offered; where the page has none of them, each tool by its signature."""
@@ -280,6 +286,7 @@ def load_protocol(name: str) -> Protocol:
         raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")
     lists: dict[str, Any] = {key: tuple(document.get(key, ())) for key in ("stop", "tool_lines")}
     lists["lines"] = tuple(CallLine(**line) for line in document.get("lines", ()))
+    lists["example"] = ToolCall(**document["example"]) if "example" in document else None
     lists["shortened"] = tuple((pattern, shown) for pattern, shown in document.get("shortened", ()))
     return Protocol(name=name, **document | lists)
 

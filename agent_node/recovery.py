@@ -12,12 +12,13 @@ make is gone |
 | a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
 | calls that the protocol ignores | how many | they are logged |
 | reasoning alone | to go on | |
-| where an operator listens, words alone in the first turn | that nothing was called | the same again is the answer |
+| where an operator listens, words alone after an order | that nothing was called | the same again is the answer |
 | one turn is left | that it must answer | |
 | no turn is left | | TURN_BUDGET, with what was achieved |
 
-A look is a call that succeeds, moves nothing and may give another result each time, such as robot.capture_image. What
-was achieved is what the tools reported; the policy's own words never enter into it.
+A look is a call that succeeds, moves nothing and may give another result each time; notes name the one that is offered
+(`toolhand.tool_nodes.toolbox.scene_look`). What was achieved is what the tools reported; the policy's own words never
+enter into it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.protocol import NOT_RUN
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.scene_change import changed
+from toolhand.tool_nodes.toolbox.scene_look import look_of
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
+from toolhand.tool_nodes.types import Frame
 
 logger = logging.getLogger("toolhand.agent")
-
-LOOK = "robot.capture_image"
 
 LAST_TURN = "One turn is left: it must answer."
 """Note beside the answers to the last turn but one."""
@@ -44,21 +45,21 @@ LAST_TURN = "One turn is left: it must answer."
 NOTHING_CALLED = "Nothing was called: call a tool now, or give the answer again if the words alone are all of it."
 """Note after a first turn of words alone."""
 
-_LOOK_FIRST = "take a new picture with robot.capture_image before the next motion"
-_HINTS = {
-    ErrorCode.GRIPPER_EMPTY: f"The gripper holds nothing; {_LOOK_FIRST}, and find the object again.",
-    ErrorCode.OBJECT_DROPPED: f"The object lies somewhere else now; {_LOOK_FIRST}, and find it again.",
-    ErrorCode.WRONG_OBJECT: f"Something else is held; {_LOOK_FIRST}, and put it down where there is room.",
-    ErrorCode.NOT_HOLDING: f"The gripper holds nothing; {_LOOK_FIRST}, and grasp the object.",
+_KNOWN = {
     ErrorCode.ALREADY_HOLDING: "The gripper is full; place what it holds before the next grasp.",
-    ErrorCode.EXECUTION_FAILED: f"What is held is not certain; {_LOOK_FIRST}.",
-    ErrorCode.CONTROLLER_FAULT: f"What is held is not certain; {_LOOK_FIRST}.",
-    ErrorCode.TIMEOUT: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.PLACE_BLOCKED: "The object is still held; choose another point on a new picture.",
-    ErrorCode.SCENE_CHANGED: f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew.",
 }
-_SHOWN = "What is held is not certain; the new picture shows how things stand now: find the object again in it."
-"""Note where the failed motion has answered with an image."""
+"""Notes on failures after which things stand as they are known to."""
+_NOT_CERTAIN = ("What is held is not certain", "find the object again")
+_LOOK_ANEW = {
+    ErrorCode.GRIPPER_EMPTY: ("The gripper holds nothing", "find the object again"),
+    ErrorCode.OBJECT_DROPPED: ("The object lies somewhere else now", "find it again"),
+    ErrorCode.WRONG_OBJECT: ("Something else is held", "put it down where there is room"),
+    ErrorCode.NOT_HOLDING: ("The gripper holds nothing", "grasp the object"),
+    **dict.fromkeys((ErrorCode.EXECUTION_FAILED, ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT), _NOT_CERTAIN),
+    ErrorCode.SCENE_CHANGED: ("Something has moved", "find and plan everything anew"),
+}
+"""Failures after which a new picture is needed: what is known, and what to do with that picture."""
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
@@ -98,7 +99,7 @@ class Recovery:
         calls_in_a_turn: A turn with more calls is malformed.
         turn_characters: A longer turn is malformed.
         heard: An operator hears the words: an answer that ends with a question mark asks them, and words alone in the
-            first turn are put once more, with the note that nothing was called.
+            first turn are put once more, with the note that nothing was called; see `asking.may_be_unfinished`.
     """
 
     hints: bool = True
@@ -142,22 +143,25 @@ class RecoveryState:
             return None
         key, _ = self._key(call)
         if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
-            return invalid(f"{NOT_RUN} this same motion has failed, and there was no look since; {_LOOK_FIRST}.")
+            first = self._look_first()
+            return invalid(f"{NOT_RUN} this same motion has failed, and there was no look since; {first}.")
         if self.rules.check_scene and self._scene_has_changed():
-            return ToolError(
-                ErrorCode.SCENE_CHANGED,
-                f"{NOT_RUN} something on the table has moved since the newest picture; {_LOOK_FIRST}, and find, "
-                "segment and plan anew.",
-            )
+            moved = f"{NOT_RUN} something on the table has moved since the newest picture"
+            then = _LOOK_ANEW[ErrorCode.SCENE_CHANGED][1]
+            return ToolError(ErrorCode.SCENE_CHANGED, f"{moved}; {self._look_first()}, and {then}.")
         return None
 
+    def _look_first(self) -> str:
+        look = look_of(self.toolbox.specs)
+        return f"take a new picture{f' with {look}' if look else ''} before the next motion"
+
     def _scene_has_changed(self) -> bool:
-        seen = self.session.newest_frame()
-        if seen is None or LOOK not in self.toolbox.specs:
+        seen, look = _newest(self.session), look_of(self.toolbox.specs)
+        if seen is None or not look:
             return False
         fresh = Session(calls=None)
-        record = self.toolbox.call(LOOK, {}, fresh)
-        now = fresh.newest_frame()
+        record = self.toolbox.call(look, {}, fresh)
+        now = _newest(fresh)
         if not record.result.ok or now is None or now is seen or now.camera != seen.camera:
             return False  # a camera that fails is for the motion to report
         return changed(seen, now)
@@ -177,10 +181,20 @@ class RecoveryState:
         if not self.rules.hints:
             return ""
         if record.motion and error is not None:
-            return _SHOWN if record.image_index is not None else _HINTS.get(error.code, "")
+            return self._hint(error.code, record.image_index is not None)
         if repeated > 1 and error is None and self.session.history.times < 2:  # else the toolbox has said so
             return f"This is the same call with the same answer, {repeated} times in a row; nothing is new."
         return ""
+
+    def _hint(self, code: ErrorCode, shown: bool) -> str:
+        """Note on a failed motion, which may have answered with an image of now; "" if none."""
+        found = _LOOK_ANEW.get(code, _NOT_CERTAIN if shown else None)
+        if code in _KNOWN or found is None:
+            return _KNOWN.get(code, "")
+        known, then = found
+        if shown:
+            return f"{known}; the new picture shows how things stand now: {then} in it."
+        return f"{known}; {self._look_first()}, and {then}."
 
     def refused(self, call: ToolCall, words: str) -> None:
         """Count a call that was not run."""
@@ -257,10 +271,11 @@ def _holding(motions: Sequence[CallRecord]) -> str:
     """What the gripper holds after some motions; one that failed before anything moved says nothing."""
     for record in reversed(motions):
         error = record.result.error
-        if error is None and record.name in ("robot.execute_grasp", "robot.pick"):
-            return "the gripper holds an object"
-        if (error is None and record.name.startswith("robot.place")) or (error is not None and error.code in _EMPTY):
+        facts = record.result.facts
+        if facts.get("placed") or (error is not None and error.code in _EMPTY):
             return "the gripper is empty"
+        if facts.get("grasped"):
+            return "the gripper holds an object"
         if error is not None and error.code is ErrorCode.WRONG_OBJECT:
             return "the gripper holds an object that was not meant"
         if error is not None and error.code is ErrorCode.PLACE_BLOCKED:
@@ -268,6 +283,11 @@ def _holding(motions: Sequence[CallRecord]) -> str:
         if error is None or error.code not in NOT_BEGUN:
             break
     return "whether the gripper holds something is not known"
+
+
+def _newest(session: Session) -> Frame | None:
+    """The newest frame that a tool of the robot has captured, or that an image is of."""
+    return session.seen if session.seen is not None else session.newest_frame()
 
 
 def _json(value: Any) -> str:

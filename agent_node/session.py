@@ -7,21 +7,20 @@ said, in one conversation that lasts as long as the session.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from toolhand.agent_node.agent import Agent
-from toolhand.agent_node.asking import question_of
+from toolhand.agent_node.asking import candidate_meant, question_of
 from toolhand.agent_node.conversation import MOST_QUESTIONS
 from toolhand.agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
-from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, Choice, OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Policy
@@ -165,12 +164,13 @@ class SessionKind:
     Attributes:
         begin: Begins one.
         once: Begins one that is for a single sentence, whose questions are asked while it is carried out.
-        tools: The tools that its own policy is offered, of those of the robot.
+        tools: The tools that its own policy is offered, of those of the robot; the last argument says whether anybody
+            can answer its questions.
     """
 
     begin: Callable[[SessionSetup], OperatorSession]
     once: Callable[[SessionSetup], OperatorSession]
-    tools: Callable[[Toolbox, RobotMemory], Toolbox]
+    tools: Callable[[Toolbox, RobotMemory, bool], Toolbox]
 
 
 class PolicySession:
@@ -202,12 +202,21 @@ class PolicySession:
         if not self._speaking.acquire(blocking=False):
             raise invalid("An earlier sentence is being carried out.", "Wait for its end, or stop it.")
         try:
-            with self._kept_up():
+            with kept_up(self._kept) as unwritten:
                 closed = self.close_old_question()
-                self._question = None
-                return self._carried_out(words, tuple(pointed), closed)
+                self._note_answer(words, pointed)
+                turn = self._carried_out(words, tuple(pointed), closed)
+            return replace(turn, answer=" ".join((turn.answer, *unwritten)))
         finally:
             self._speaking.release()
+
+    def _note_answer(self, words: str, pointed: Sequence[PointedPoint]) -> None:
+        """Close the question that waits; the policy is told which candidate the words mean, where that is known."""
+        question, self._question = self._question, None
+        if question is not None:
+            point = pointed[0].point if len(pointed) == 1 else None
+            meant = candidate_meant(words, point, [(each.words, each.point) for each in question.candidates])
+            self._news = f"The operator's answer means {meant}." if meant else self._news
 
     def _carried_out(self, words: str, pointed: tuple[PointedPoint, ...], closed: str) -> SessionTurn:
         robot = self._robot
@@ -245,16 +254,6 @@ class PolicySession:
             return ""
         self.leave_question()
         return f"I have waited {ANSWER_WITHIN_S:.0f} s for an answer and closed my question."
-
-    @contextlib.contextmanager
-    def _kept_up(self) -> Iterator[None]:
-        for file in self._kept:
-            file.read()
-        try:
-            yield
-        finally:
-            for file in self._kept:
-                file.write()
 
 
 _STOPPED = "The operator has stopped the arm since; a question of before is closed."

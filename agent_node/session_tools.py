@@ -7,23 +7,43 @@ through them is remembered, call by call, from what the tools report.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot, at_point, learn_of, mark_undone, to_take_back
 from toolhand.agent_node.opening import scene_picture
 from toolhand.tool_nodes.results import ToolResult, invalid
-from toolhand.tool_nodes.toolbox.arguments import Points2D, Text
+from toolhand.tool_nodes.toolbox.arguments import ArrayArgument, Lookup, Text, whole_number
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, InSession, Session, Toolbox, ToolSpec, tool
+from toolhand.tool_nodes.types import FloatArray
 
 SUITE = "session"
+ASK = "operator.ask"
 PICK, PLACE = "robot.pick", "robot.place"
 """The motions by which a deed is taken back."""
-_NO_POINTS = np.empty((0, 2))
+_NOBODY = "Nobody can answer now: a question ends the order."
 _RECALLED = 8
 """Newest deeds that are recalled, and so many things seen [-]."""
+
+
+@dataclass(frozen=True)
+class CandidatesArgument:
+    """Points (N, 2), shares of the newest picture, or the numbers of marks in it."""
+
+    points = ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
+
+    def schema(self) -> dict[str, Any]:
+        """See ArgumentType."""
+        point = self.points.schema()["anyOf"][0]["items"]
+        return {"type": "array", "items": {"anyOf": [point, {"type": "integer", "minimum": 1}]}}
+
+    def parse(self, value: Any, lookup: Lookup) -> Sequence[int] | FloatArray:
+        """See ArgumentType."""
+        listed = [whole_number(each) for each in value] if isinstance(value, (list, tuple)) else [None]
+        return listed if all(type(each) is int for each in listed) else self.points.parse(value, lookup)
 
 
 class AskTools:
@@ -31,18 +51,33 @@ class AskTools:
 
     suite, printed = SUITE, False
 
-    @tool("operator.ask", repeatable=True)
-    def ask(self, question: Text, candidates: Points2D = _NO_POINTS) -> ToolResult:
+    @tool(ASK, repeatable=True)
+    def ask(
+        self,
+        question: Text,
+        session: InSession,
+        candidates: Annotated[Sequence[int] | FloatArray, CandidatesArgument()] = (),
+    ) -> ToolResult:
         """Ask the operator, where their words leave open what they mean; the result is the answer.
 
         Args:
             question: One short question.
-            candidates: Points of the objects that it lets choose from, which are numbered from 1.
+            candidates: Points or marks of the objects to choose from; the operator sees them numbered from 1.
         """
         if not question.strip():
             raise invalid("operator.ask: argument 'question' must hold words.")
-        asked = {"question": question.strip(), "candidates": [[float(x), float(y)] for x, y in candidates]}
+        marks = [] if isinstance(candidates, np.ndarray) else list(candidates)
+        points: Any = [self._at(mark, session) for mark in marks] or candidates
+        choices = [[float(x), float(y)] for x, y in points]
+        asked = {"question": question.strip(), "candidates": choices, "marks": marks}
         return ToolResult(text="The question is put; the operator's next words answer it.", facts={"asked": asked})
+
+    @staticmethod
+    def _at(mark: int, session: Session) -> tuple[float, float]:
+        """A point on the object of a mark. Raises ToolError as `Marks.find`, and where nothing has marks."""
+        if session.marks is None:
+            raise invalid("operator.ask: argument 'candidates': no picture has marks yet.", "Give points [x, y].")
+        return session.marks.find(mark, session.seen or session.marks.frame).points[0]
 
 
 class RecallTools:
@@ -106,12 +141,18 @@ class SessionToolbox(Toolbox):
     Args:
         toolbox: The robot's tools.
         robot: The memory, which is changed.
+        answered: Somebody can answer questions.
         clock: Time that is noted, seconds since the epoch.
     """
 
-    def __init__(self, toolbox: Toolbox, robot: RobotMemory, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, toolbox: Toolbox, robot: RobotMemory, answered: bool, clock: Callable[[], float] = time.time
+    ) -> None:
         undo = [UndoTools(robot, toolbox)] if {PICK, PLACE} <= set(toolbox.specs) else []
         super().__init__([TheirTools(toolbox), AskTools(), RecallTools(robot), *undo])
+        if not answered:
+            asks = self.specs[ASK]
+            self.specs[ASK] = replace(asks, description=f"{asks.description} {_NOBODY}")
         self._robot, self._clock, self._pointed = robot, clock, ""
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
@@ -140,10 +181,10 @@ class TheirTools:
         return list(self._specs.values())
 
 
-def with_session_tools(toolbox: Toolbox, robot: RobotMemory) -> Toolbox:
+def with_session_tools(toolbox: Toolbox, robot: RobotMemory, answered: bool = True) -> Toolbox:
     """The tools that a model is offered in a session: with those of the session where the robot's own can move it."""
     moves = any(spec.motion for spec in toolbox.specs.values())
-    return SessionToolbox(toolbox, robot) if moves else toolbox
+    return SessionToolbox(toolbox, robot, answered) if moves else toolbox
 
 
 def _told(deed: DoneDeed) -> str:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class ErrorCode(StrEnum):
     """Each code names the stage that failed, so that a user knows where to look.
 
-    OBJECT_NOT_FOUND says that something is not there. NOT_RECOGNISED says that the backend cannot know: the words are
-    outside of its vocabulary, it cannot read images of this kind, or it did not recognise all that is in view.
+    UNKNOWN_TOOL says that no tool has that name, or does what was asked for. OBJECT_NOT_FOUND says that something is
+    not there. NOT_RECOGNISED says that the backend cannot know: the words are outside of its vocabulary, it cannot read
+    images of this kind, or it did not recognise all that is in view.
     IMAGE_UNUSABLE says that the backend is there and needs more than this image has: a camera frame, depth, another
     camera's view; another image, or another tool, would do. UNAVAILABLE says that no argument would: what should
     answer is not there. TIMEOUT says that something has not ended and may still run.

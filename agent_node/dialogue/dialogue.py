@@ -8,10 +8,9 @@ steps after that look.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import (
@@ -36,7 +35,7 @@ from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.telling import without_points
 from toolhand.agent_node.dialogue.undoing import sequence_of
 from toolhand.agent_node.memory import RobotMemory, without_point
-from toolhand.agent_node.memory_file import MemoryFile
+from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.commands import parse_command
@@ -99,10 +98,10 @@ class Dialogue:
             raise invalid("An earlier sentence is being carried out.", "Wait for its end, or stop it.")
         try:
             turn = TurnSoFar()
-            with self._kept_up():
+            with kept_up(self._kept) as unwritten:
                 self._hear_pointing(words, pointed, turn)
             operator = self.operator
-            answer = without_points(" ".join(part for part in turn.answers if part).strip())
+            answer = without_points(" ".join(part for part in (*turn.answers, *unwritten) if part).strip())
             return SessionTurn(
                 answer,
                 not turn.failed,
@@ -122,27 +121,17 @@ class Dialogue:
 
     def leave_question(self) -> None:
         """Close the question that waits: nobody answers it."""
-        with self._kept_up():
+        with kept_up(self._kept):
             self.operator.question = None
 
     def note_stop(self) -> None:
         """The arm was stopped since the last words: a question is closed, so that its answer moves nothing, and what is
         left of a plan is asked about before it goes on."""
-        with self._kept_up():
+        with kept_up(self._kept):
             if self.operator.question is not None:
                 self.operator.question, self._closed = None, _CLOSED_BY_STOP
             if self.operator.left:
                 self.operator.stopped_because = ErrorCode.STOPPED
-
-    @contextlib.contextmanager
-    def _kept_up(self) -> Iterator[None]:
-        for file in self._kept:
-            file.read()
-        try:
-            yield
-        finally:
-            for file in self._kept:
-                file.write()
 
     def close_old_question(self) -> str:
         """Close a question that nobody has answered in time: the sentence that says so; empty where none was closed."""

@@ -82,5 +82,5 @@ class SingleSentence:
         return SessionTurn(episode.answer, episode.success, episode.error_code, (episode,))
 
 
-RULES = SessionKind(dialogue, SingleSentence, lambda toolbox, robot: toolbox)
+RULES = SessionKind(dialogue, SingleSentence, lambda toolbox, robot, answered: toolbox)
 """The session of the scripted policy, and of others that read commands by its grammar."""

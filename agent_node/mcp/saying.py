@@ -175,7 +175,7 @@ def hearing(
     """
     kind, robot, written = session_of(policy), RobotMemory(), registry.protocol_of(policy, protocol)
     own = fixed(parse_suites(registry.suites_of(policy, written))) if registry.is_model(policy) else toolbox
-    tools = kind.tools(own, robot)
+    tools = kind.tools(own, robot, True)
     written = replace(written, robot=about_the_robot(model, tools))
     hears = registry.make_policy(policy, written, tools.schemas(), options)
     return Hearer(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))

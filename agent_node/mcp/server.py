@@ -33,6 +33,7 @@ from toolhand.agent_node.mcp.calls import plain_numbers, run_call
 from toolhand.agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession, refused
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.toolbox.scene_look import look_of
 from toolhand.tool_nodes.toolbox.toolbox import ToolSpec
 
 LINE_BYTES = 4 << 20
@@ -48,11 +49,11 @@ GONE = "toolhand.gone"
 """Key of an HTTP request's scope: an event that is set when its client has gone away."""
 
 INSTRUCTIONS = (
-    "Tools of a robot arm and its camera. A dot in a tool's name is written as a dash: robot.capture_image is "
-    "robot-capture_image. Look first, with robot-capture_image. Pictures are counted: their image_index stands in the "
-    "text beside them. Arrays stay here as $variables: write $segmentation_mask where a mask is asked for. An error "
-    "begins with its code, e.g. Error PLAN_FAILED. After Error STOPPED end here and tell the operator, who has stopped "
-    "the arm: move it again only when they ask for it."
+    "Tools of a robot arm and its camera. A dot in a tool's name is written as a dash: {look} is {written}. Look "
+    "first, with {written}. Pictures are counted: their image_index stands in the text beside them. Arrays stay here "
+    "as $variables: write $segmentation_mask where a mask is asked for. An error begins with its code, e.g. "
+    "Error PLAN_FAILED. After Error STOPPED end here and tell the operator, who has stopped the arm: move it again "
+    "only when they ask for it."
 )
 
 _SAY = mcp_types.Tool(
@@ -78,7 +79,7 @@ def make_server(robot: SharedRobot) -> Server[ToolSession]:
     """The server; a connection in process or over stdio is one conversation, over HTTP a session is."""
     names = _names(robot)
     listed = [_tool(spec, schema) for spec, schema in _listed(robot)] + ([] if robot.spoken_to is None else [_SAY])
-    schemas = {tool.name: tool.input_schema for tool in listed}
+    schemas, look = {tool.name: tool.input_schema for tool in listed}, look_of(robot.toolbox.specs)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Server[ToolSession]) -> AsyncIterator[ToolSession]:
@@ -103,7 +104,7 @@ def make_server(robot: SharedRobot) -> Server[ToolSession]:
     server = Server(
         "toolhand",
         version=_version(),
-        instructions=INSTRUCTIONS,
+        instructions=INSTRUCTIONS.format(look=look, written=mcp_name(look)),
         lifespan=lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

@@ -26,6 +26,7 @@ from toolhand.agent_node.mcp.saying import Hearer, Saying
 from toolhand.agent_node.session import OperatorSession, SessionCommand, SessionSetup
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import PackedImage, SessionImage
+from toolhand.tool_nodes.toolbox.scene_look import as_offered
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 logger = logging.getLogger("toolhand.mcp")
@@ -278,7 +279,7 @@ class SharedRobot:
             self._note(job, record)
             return _answer(record)
         except ToolError as error:
-            return refused(error)
+            return refused(as_offered(error, self.toolbox.specs))
         except Exception as error:
             logger.exception("%.60r failed in the server", job.name)
             return _refusal(ErrorCode.INTERNAL, f"{job.name[:60]!r} failed in the server: {type(error).__name__}.")

@@ -205,7 +205,7 @@ class SpokenGoal:
                 elif self.mode != setup.policy:  # its rules know these tools
                     toolbox = setup.make_other_toolbox(where, ("spacetools",), True)
                 else:
-                    toolbox = self._kind.tools(setup.make_toolbox(*where), self._robot)
+                    toolbox = self._kind.tools(setup.make_toolbox(*where), self._robot, True)
                 options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
                 protocol = replace(setup.protocol, robot=about_the_robot(setup.robot, toolbox))
                 chosen = policy or setup.make_policy(self.mode, protocol, toolbox.schemas(), options)

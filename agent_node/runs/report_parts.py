@@ -191,13 +191,13 @@ def times(episode: Episode) -> dict[str, Any]:
 def story(episode: Episode) -> list[tuple[str, int]]:
     """(title, number of the image): first view, chosen grasp, after the grasp, after placing, as far as there."""
     seen = [r for r in episode.records if r.image_index is not None and r.result.ok]
-    grasps = [i for i, r in enumerate(seen) if r.name == "robot.execute_grasp"]
+    grasps = [i for i, r in enumerate(seen) if r.result.facts.get("grasped")]
     before = seen[: grasps[-1]] if grasps else seen
     chapters = (
-        ("First view", ([r for r in seen if r.name == "robot.capture_image"] or seen)[:1]),
+        ("First view", ([r for r in seen if r.view is not None and not r.motion] or seen)[:1]),
         ("Chosen grasp", [r for r in before if r.name.startswith("grasp_generator.")][-1:]),
         ("After the grasp", [seen[i] for i in grasps][-1:]),
-        ("After placing", [r for r in seen if r.name.startswith("robot.place_")][-1:]),
+        ("After placing", [r for r in seen if r.result.facts.get("placed")][-1:]),
     )
     return [(title, r.image_index) for title, rs in chapters for r in rs if r.image_index is not None]
 

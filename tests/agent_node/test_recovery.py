@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from toolhand.sim.station import Station
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Text
 from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.spec import ToolSpec, specs_of
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 from toolhand.tool_nodes.types import Frame
 
@@ -84,13 +86,13 @@ class Robot:
     def grasp(self, grasp_pose: Text) -> ToolResult:
         """Grasp."""
         self._end("grasp")
-        return ToolResult(text="Held.")
+        return ToolResult(text="Held.", facts={"grasped": {"stood": None}})
 
     @tool("robot.place_on", motion=True)
     def place(self, where: Text) -> ToolResult:
         """Place."""
         self._end("place")
-        return ToolResult(text="Placed.")
+        return ToolResult(text="Placed.", facts={"placed": {"wanted": [0.5, 0.5]}})
 
     @tool("test.say")
     def say(self, text: Text) -> ToolResult:
@@ -134,6 +136,71 @@ def test_a_failed_motion_tells_what_to_do_first(code: ErrorCode, hint: str) -> N
     assert words.startswith(f"Error {code}: It did not work.\nNote: ")
     assert hint in words
     assert "picture" in words
+
+
+class Native:
+    """The tools of a robot with `robot.look` in the place of `robot.capture_image`."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+
+    def tool_specs(self) -> Iterable[ToolSpec]:
+        for spec in specs_of(self._robot):
+            yield replace(spec, name="robot.look") if spec.name == "robot.capture_image" else spec
+
+
+NATIVE_LOOK = json.dumps({"name": "robot.look", "arguments": {}})
+CODES = (
+    ErrorCode.GRIPPER_EMPTY,
+    ErrorCode.OBJECT_DROPPED,
+    ErrorCode.WRONG_OBJECT,
+    ErrorCode.NOT_HOLDING,
+    ErrorCode.EXECUTION_FAILED,
+    ErrorCode.CONTROLLER_FAULT,
+    ErrorCode.TIMEOUT,
+    ErrorCode.PLACE_BLOCKED,
+    ErrorCode.ALREADY_HOLDING,
+    ErrorCode.SCENE_CHANGED,
+)
+UNCERTAIN = (ErrorCode.EXECUTION_FAILED, ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT)
+
+
+@pytest.mark.parametrize("shows", [True, False])
+@pytest.mark.parametrize("code", CODES)
+def test_a_note_names_only_tools_that_are_offered_and_is_uncertain_only_where_the_code_is(
+    code: ErrorCode, shows: bool
+) -> None:
+    def place(where: str) -> ToolResult:
+        return ToolResult(
+            error=ToolError(code, "It did not work."), image=np.zeros((64, 64, 3), np.uint8) if shows else None
+        )
+
+    toolbox = Toolbox([Native(Robot())]).done_by("robot.place_on", place)
+    episode = Agent(Lines([turn(PLACE), turn(PLACE), DONE]), toolbox).run("Do it.")
+    note, again = told(episode)
+    named = set(re.findall(r"\b(?:robot|sam2|grasp|grasp_generator)\.\w+", f"{note} {again}"))
+    assert named <= set(toolbox.specs)
+    assert "robot.look" in again, "the same motion is not run before a look, which is named"
+    assert ("not certain" in note) is (code in UNCERTAIN)
+    assert ("the new picture shows" in note) is (
+        shows and code not in (ErrorCode.PLACE_BLOCKED, ErrorCode.ALREADY_HOLDING)
+    )
+
+
+@pytest.mark.parametrize(("shift_m", "runs"), [(0.0, True), (0.03, False)])
+def test_what_has_moved_is_noticed_by_whatever_look_is_offered(shift_m: float, runs: bool) -> None:
+    robot = Robot()
+
+    def move() -> str:
+        robot.height += shift_m
+        return turn(PLACE)
+
+    episode = Agent(Lines([turn(NATIVE_LOOK), move, DONE]), Toolbox([Native(robot)])).run("Do it.")
+    assert robot.motions == ["place"] * runs
+    if not runs:
+        assert told(episode)[1].startswith(f"Error {ErrorCode.SCENE_CHANGED}: Not run:")
+        assert "robot.look" in told(episode)[1]
+        assert "capture_image" not in told(episode)[1]
 
 
 @pytest.mark.parametrize("what", ["The scene has changed since the plan was made.", "It is elsewhere now."])

@@ -93,7 +93,7 @@ def test_a_run_gives_the_sentence_to_the_model_and_says_that_it_answered(
     assert ended.status == 0
     assert (result["task"], result["policy"], result["outcome"], result["success"]) == (said, MODEL, "answered", False)
     assert result["answer"] == "It is so."
-    assert result["turns"] == 2
+    assert result["turns"] == (1 if said.endswith("?") else 2), "words that answer an order are put once more"
     assert (Path(result["run_dir"]) / "report.html").is_file()
 
 

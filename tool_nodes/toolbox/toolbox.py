@@ -26,6 +26,7 @@ from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm
 from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, image_of, makes
+from toolhand.tool_nodes.toolbox.scene_look import as_offered
 from toolhand.tool_nodes.toolbox.session import InSession as InSession
 from toolhand.tool_nodes.toolbox.session import Session as Session
 from toolhand.tool_nodes.toolbox.short_schemas import is_derived, without_unmade
@@ -256,6 +257,7 @@ class Toolbox:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
             known = not_of_things(hidden_by_arm(result.error, values, session.seen), values, session)
+            known = as_offered(known, self._names)
             text = self._guard.short(f"Error {known.code}: {known}")
             result = replace(result, error=known, text=text, outlined=None)
             if not self.is_motion(name):

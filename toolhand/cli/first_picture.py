@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import ImageOps
 
-from toolhand.agent_node.opening import LOOKS
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.toolbox.image_files import LOSSLESS_OR_JPEG, ImageFileError, opened
 from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.scene_look import look_of
 
 if TYPE_CHECKING:
     from toolhand.tool_nodes.ports import Camera
@@ -38,7 +38,7 @@ def first_picture(shown: SessionImage | None, camera: Camera, tools: Tools) -> S
         camera: Looks where no tool does.
         tools: The tools that are offered.
     """
-    if shown is None and not tools.specs.keys() & set(LOOKS):
+    if shown is None and not look_of(tools.specs):
         seen = camera.capture()
         return (SessionImage(seen.rgb, seen),)
     return () if shown is None else (shown,)

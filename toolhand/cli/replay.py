@@ -188,7 +188,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
         protocol = replace(written, robot=about_the_robot(station.robot, station.toolbox))
         settings = ConversationSettings(about["budget"], protocol)
         policy, ask, kind, robot = Replay(record.folder), _answers_of(record), session_of(spec), RobotMemory()
-        toolbox = kind.tools(station.toolbox, robot)
+        toolbox = kind.tools(station.toolbox, robot, True)
         picture = record.result.get("picture")
         images = first_picture(picture_file(Path(picture)) if picture else None, station.camera, toolbox)
 

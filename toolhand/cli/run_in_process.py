@@ -70,7 +70,7 @@ class ProcessSession:
         summarizes: bool = True,
         robot: RobotMemory | None = None,
     ) -> None:
-        self.interrupt, self._summarizes = interrupt, summarizes
+        self.interrupt, self._summarizes, self._began = interrupt, summarizes, False
         self._command, self._narrator, self._listener = command, narrator, listener
         self._picture = None if command.picture is None else picture_file(command.picture)
         self._guard = MotionGuard(
@@ -90,7 +90,8 @@ class ProcessSession:
             objects=command.objects,
         )
         self.kind = session_of(command.policy)
-        self._toolbox = self.kind.tools(self.station.toolbox, robot or RobotMemory())
+        answered = not asks or operator_at_terminal() is not nobody  # without questions now, the next words answer
+        self._toolbox = self.kind.tools(self.station.toolbox, robot or RobotMemory(), answered)
         told = about_the_robot(load_robot(command.robot), self.station.toolbox)
         self.protocol = replace(command.written, robot=told)
         if told.startswith(MOVES_NOTHING):
@@ -99,7 +100,6 @@ class ProcessSession:
         self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(), options)
         self.earlier: tuple[str, ...] = tuple(getattr(self._policy, "earlier", ()))
         self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
-        self._began = False
 
     def _is_hit(self) -> bool:
         return self.interrupt.is_hit()

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from toolhand.agent_node.context_window import held_bytes
+from toolhand.agent_node.context_window import Memory, held_bytes
 from toolhand.agent_node.mcp.server import make_server
 from toolhand.agent_node.mcp.sessions import PNG_BYTES, WAITING, SharedRobot, ToolSession, let_go
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
@@ -224,9 +224,9 @@ async def test_a_client_with_too_many_calls_at_once_is_told_to_wait(robot: Share
 
 async def test_after_many_images_the_first_and_the_newest_are_usable(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
-        for _ in range(19):
+        for _ in range(Memory().images + 3):
             await client.call_tool("robot-capture_image", {})
-        answers = [await client.call_tool("fake-size", {"image_index": i}) for i in range(19)]
+        answers = [await client.call_tool("fake-size", {"image_index": i}) for i in range(Memory().images + 3)]
     assert [i for i, answer in enumerate(answers) if answer.is_error] == [1, 2]
     assert "was dropped" in answers[1].content[0].text
     assert code(answers[1]) == "INVALID_ARGUMENT"

@@ -63,7 +63,7 @@ class Robot:
     @tool("robot.execute_grasp", motion=True)
     def execute(self) -> ToolResult:
         """Grasp."""
-        return ToolResult(text="Grasped.", image=self._image())
+        return ToolResult(text="Grasped.", image=self._image(), facts={"grasped": {"stood": None}})
 
     @tool("robot.place_object_at_2d_location", motion=True)
     def place(self) -> ToolResult:

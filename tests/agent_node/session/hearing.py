@@ -12,7 +12,9 @@ from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import Ask, nobody
 from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.protocol import load_protocol
 from toolhand.agent_node.session import PolicySession, SessionCommand, SessionSetup
 from toolhand.agent_node.session_tools import with_session_tools
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -161,15 +163,18 @@ def session_with(
     ask: Ask = nobody,
     clock: Callable[[], float] = lambda: 0.0,
     turns: int = 24,
+    protocol: str = "spacetools",
+    kept: tuple[MemoryFile, ...] = (),
 ) -> tuple[PolicySession, Toolbox, list[Episode]]:
     """A session with a policy at a table; its tools, and its episodes as they end."""
     memory = RobotMemory() if robot is None else robot
     toolbox = with_session_tools(Toolbox([table or Table()]), memory)
+    settings = ConversationSettings(turns, load_protocol(protocol))
     episodes: list[Episode] = []
 
     def run(command: SessionCommand) -> Episode:
-        agent = Agent(policy, toolbox, command.settings(ConversationSettings(turns)), ask=ask)
+        agent = Agent(policy, toolbox, command.settings(settings), ask=ask)
         episodes.append(command.run(agent))
         return episodes[-1]
 
-    return PolicySession(SessionSetup(run, memory), clock), toolbox, episodes
+    return PolicySession(SessionSetup(run, memory, kept=kept), clock), toolbox, episodes

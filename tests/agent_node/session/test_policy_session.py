@@ -6,17 +6,23 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.agent_node.session.hearing import UTTERANCES, Hearing, Table, answer, call, session_with
 from toolhand.agent_node.events import OperatorAnswer, OperatorQuestion
 from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.replay import Replay
+from toolhand.agent_node.recovery import NOTHING_CALLED
 from toolhand.agent_node.runs.write import write_run
-from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.agent_node.session_tools import with_session_tools
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.toolbox.marks import Marks
+from toolhand.tool_nodes.toolbox.toolbox import InSession, Toolbox, tool
+from toolhand.tool_nodes.types import GraspTarget
 
 PICK, PLACE, LOOK = call("robot.pick", point=[0.4, 0.4]), call("robot.place", point=[0.7, 0.4]), call("robot.recall")
 ASK = call("operator.ask", question="Which can?", candidates=[[0.2, 0.5], [0.8, 0.5]])
@@ -39,7 +45,7 @@ def test_every_utterance_is_given_as_it_was_said_in_one_conversation_with_an_unc
     [
         ([PICK, answer("I hold it.")], "done", True, None),
         ([LOOK, answer("There is a lemon.")], "answered", True, None),
-        ([answer("I have done it."), answer("I have done it.")], "answered", True, None),
+        ([answer("I have done it.")], "answered", True, None),
         ([call("robot.grab"), answer("I could not do it.")], "failed", False, ErrorCode.UNKNOWN_TOOL),
         ([answer("Which one do you mean?")], "asked", False, ErrorCode.AMBIGUOUS),
         ([answer("AMBIGUOUS: Which one?")], "asked", False, ErrorCode.AMBIGUOUS),
@@ -58,12 +64,43 @@ def test_what_came_of_an_utterance(replies: list[str], outcome: str, success: bo
     assert (turn.question is not None) is (outcome == "asked")
 
 
-def test_words_alone_in_the_first_turn_are_put_once_more() -> None:
-    policy = Hearing(answer("I will first look at the scene."), PICK, answer("I hold it."))
-    session, *_ = session_with(policy)
-    assert session.say("pick up the can").success
-    assert len(policy.given) == 3
-    assert "Nothing was called" in policy.given[1][-1].text
+LOOKING = answer("I will first look at the scene.")
+BOXED = r"\boxed{I will first look at the scene.}"
+
+
+class Looks:
+    @tool("robot.capture_image", repeatable=True)
+    def look(self) -> Any:
+        """Look."""
+        return Table().look()
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "protocol", "table", "again"),
+    [
+        ("pick up the can", LOOKING, "native", Table, True),
+        ("what do you see?", LOOKING, "native", Table, False),
+        ("was siehst du？", LOOKING, "native", Table, False),
+        ("pick up the can", answer("Which can?"), "native", Table, False),
+        ("pick up the can", answer("OBJECT_NOT_FOUND: There is none."), "native", Table, False),
+        ("pick up the can", LOOKING, "native", Looks, False),
+        ("pick up the can", LOOKING, "spacetools", Table, False),
+        ("pick up the can", f"<think>So.</think>{LOOKING}", "peria", Table, False),
+        ("pick up the can", "<ans>I will first look.</ans>", "last", Table, False),
+        ("pick up the can", BOXED, "evic", Table, False),
+    ],
+)
+def test_an_order_that_is_answered_before_any_call_is_put_once_more_where_words_have_no_form_of_their_own(
+    said: str, first: str, protocol: str, table: type, again: bool
+) -> None:
+    policy = Hearing(first, LOOKING)
+    session, _, episodes = session_with(policy, table=table(), protocol=protocol)
+    session.say(said)
+    assert len(policy.given) == len(episodes[0].turns) == 1 + again
+    if again:
+        note = policy.given[1][-1]
+        assert NOTHING_CALLED in note.text
+        assert "tool_response" not in note.text
 
 
 def test_a_question_is_answered_in_the_same_conversation_by_the_tool_s_result() -> None:
@@ -81,6 +118,107 @@ def test_a_question_is_answered_in_the_same_conversation_by_the_tool_s_result() 
     ]
     assert policy.given[1][-1].role == "tool"
     assert "the left one" in policy.given[1][-1].text
+
+
+class Marked(Table):
+    """A table whose picture has two marks."""
+
+    @tool("robot.capture_image", repeatable=True)
+    def look(self, session: InSession) -> ToolResult:
+        """Look."""
+        picture = self._picture()
+        frame = picture["variables"]["picture"].frame
+        mask = np.zeros((48, 64), bool)
+        session.marks = Marks(frame, tuple(GraspTarget(mask, (at,)) for at in ((0.2, 0.5), (0.8, 0.5))))
+        return ToolResult(text="Captured.", **picture)
+
+
+POINTS, MARKS = [[0.8, 0.5], [0.2, 0.5]], [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "answers", "read"),
+    [
+        (POINTS, OperatorAnswer("the left one"), "The operator answers: the left one"),
+        (POINTS, OperatorAnswer("1"), "The operator answers: 1 (candidate 1)"),
+        (POINTS, OperatorAnswer("3"), "The operator answers: 3"),
+        (MARKS, OperatorAnswer("1"), "The operator answers: 1 (candidate 1, mark 2)"),
+        (MARKS, OperatorAnswer(point=(0.2, 0.5)), "The operator answers: (0.200, 0.500) (candidate 2, mark 1)"),
+        (MARKS, OperatorAnswer("that", point=(0.5, 0.5)), "The operator answers: that (0.500, 0.500)"),
+        ([2.0, 1.0], OperatorAnswer("2"), "The operator answers: 2 (candidate 2, mark 1)"),
+        ([], OperatorAnswer("1"), "The operator answers: 1"),
+    ],
+)
+def test_an_answer_comes_with_the_candidate_that_it_names(
+    candidates: list[Any], answers: OperatorAnswer, read: str
+) -> None:
+    asked: list[OperatorQuestion] = []
+    policy = Hearing(call("operator.ask", question="Which?", candidates=candidates), answer("Well."))
+    session, *_ = session_with(policy, table=Marked(), ask=lambda question: asked.append(question) or answers)  # type: ignore[func-returns-value]
+    session.say("pick up the can")
+    points = [(0.8, 0.5), (0.2, 0.5)] if candidates else []
+    assert [each.point for each in asked[0].candidates] == points
+    assert policy.given[1][-1].words == read
+
+
+@pytest.mark.parametrize(
+    ("candidates", "says"),
+    [
+        ([3], "There is no mark 3"),
+        ([1, [0.2, 0.5]], "candidates"),
+        ([True], "candidates"),
+        ([1.5], "candidates"),
+        ("left", "candidates"),
+        ([[0.2, 1.5]], "between 0 and 1"),
+    ],
+)
+def test_candidates_that_are_none_are_refused_in_one_sentence(candidates: Any, says: str) -> None:
+    policy = Hearing(call("operator.ask", question="Which?", candidates=candidates), answer("Well."))
+    session, _, episodes = session_with(policy, table=Marked())
+    session.say("pick up the can")
+    assert episodes[0].turns[0].error_code is ErrorCode.INVALID_ARGUMENT
+    assert says in policy.given[1][-1].words
+
+
+def test_marks_without_a_picture_that_has_any_are_refused() -> None:
+    policy = Hearing(call("operator.ask", question="Which?", candidates=[1]), answer("Well."))
+    session, _, episodes = session_with(policy)
+    session.say("pick up the can")
+    assert episodes[0].turns[0].error_code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_next_words_come_with_the_candidate_that_they_name() -> None:
+    policy = Hearing(call("operator.ask", question="Which?", candidates=MARKS), PICK, answer("Held."))
+    session, *_ = session_with(policy, table=Marked())
+    session.say("pick up the can")
+    session.say("2")
+    message = policy.given[1][-1]
+    assert message.words == "2"
+    assert "candidate 2, mark 1" in message.text
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_model_is_told_before_it_asks_where_nobody_can_answer(answered: bool) -> None:
+    toolbox = with_session_tools(Toolbox([Table()]), RobotMemory(), answered)
+    described = toolbox.find("operator.ask").schema(slim=True)["function"]["description"]
+    assert ("Nobody can answer" in described) is not answered
+
+
+def test_a_memory_that_cannot_be_kept_is_said_beside_the_answer_and_not_forgotten(tmp_path: Path) -> None:
+    file, robot = tmp_path / "kept" / "robot.json", RobotMemory()
+    policy = Hearing(PICK, answer("I hold it."), answer("Well."), LOOK)
+    session, *_ = session_with(policy, robot, kept=(MemoryFile(file, robot=robot),))
+    file.parent.write_text("no folder")
+    turn = session.say("pick up the lemon")
+    assert turn.success
+    assert turn.answer.startswith("I hold it. What is remembered is not kept: Cannot write")
+    file.parent.unlink()
+    session.say("what do you hold?")
+    assert robot.held is not None, "what could not be written is no file to read"
+    assert file.is_file()
+    file.unlink()
+    session.say("what do you hold?")
+    assert robot.held is None, "deleting the file forgets"
 
 
 def test_calls_after_a_question_are_not_run() -> None:
@@ -200,7 +338,7 @@ def test_memory_is_told_first_and_later_only_what_others_did() -> None:
 
 
 def test_the_first_picture_comes_with_the_words_and_a_fresh_one_only_after_a_motion() -> None:
-    policy = Hearing(*[answer("Well.")] * 2, *[answer("Seen.")] * 2, PICK, answer("Held."))
+    policy = Hearing(answer("Well."), answer("Seen."), PICK, answer("Held."))
     session, *_ = session_with(policy)
     for said in ("hello", "what do you see?", "pick it up", "and now?"):
         session.say(said)
@@ -224,12 +362,6 @@ def test_points_come_with_the_words_and_marked_in_the_picture() -> None:
 
 
 def test_a_toolbox_that_cannot_move_offers_none_of_the_session_s_tools() -> None:
-    class Looks:
-        @tool("robot.capture_image", repeatable=True)
-        def look(self) -> Any:
-            """Look."""
-            return Table().look()
-
     _, toolbox, _ = session_with(Hearing(), table=Looks())
     assert isinstance(toolbox, Toolbox)
     assert set(toolbox.specs) == {"robot.capture_image"}
