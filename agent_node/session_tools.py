@@ -43,7 +43,11 @@ class CandidatesArgument:
     def parse(self, value: Any, lookup: Lookup) -> Sequence[int] | FloatArray:
         """See ArgumentType."""
         listed = [whole_number(each) for each in value] if isinstance(value, (list, tuple)) else [None]
-        return listed if all(type(each) is int for each in listed) else self.points.parse(value, lookup)
+        marks = [each for each in listed if type(each) is int]
+        if len(marks) == len(listed):
+            return marks
+        points: FloatArray = self.points.parse(value, lookup)
+        return points
 
 
 class AskTools:
