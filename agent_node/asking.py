@@ -70,7 +70,7 @@ def may_be_unfinished(task: str, answer: str, protocol: Protocol, tools: Tools) 
     protocol has a form of its own for answers.
     """
     ordered = not _asks(task) and any(spec.motion for spec in tools.specs.values())
-    return ordered and protocol.tools == "none" and coded_answer(answer) is None and not _asks(answer)
+    return ordered and protocol.native and coded_answer(answer) is None and not _asks(answer)
 
 
 def _asks(words: str) -> bool:

@@ -120,7 +120,7 @@ class Conversation:
         session = Session() if follows is None else follows.session
         session.speed = speed
         # A server is sent every tool beside the prompt; a paper's prompt lists those of its suite.
-        schemas = toolbox.schemas() if protocol.tools == "none" else printed_schemas(toolbox)
+        schemas = toolbox.schemas(slim=True) if protocol.native else printed_schemas(toolbox)
         system = [Message("system", protocol.system_prompt(schemas))]
         messages = system if follows is None else list(follows.messages)
         self.episode = Episode(task, messages, [], session, protocol)

@@ -121,6 +121,11 @@ class Protocol:
     example: ToolCall | None = None
     shortened: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def native(self) -> bool:
+        """Whether a server is given the tools, and writes calls in its own form."""
+        return self.tools == "none"
+
     def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
         """The system prompt with the tools' JSON schemas in the protocol's own form."""
         if self.tools == "schemas":
@@ -200,7 +205,7 @@ class Protocol:
         return f"</{self.thought}>" in template or any(tag == self.thought for tag, _ in before)
 
     def _problem(self, unclosed: str, calls: Sequence[str], answers: Sequence[str]) -> str:
-        if self.tools == "none":  # a server writes the tags, and the policy knows none of them
+        if self.native:  # a server writes the tags, and the policy knows none of them
             if unclosed:
                 return "the turn ends in the middle of a call or a thought: write it whole, and less in one turn"
             return "" if calls or answers else "the turn is empty: call a tool, or say what was done or what is asked"

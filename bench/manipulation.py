@@ -160,7 +160,7 @@ def _record(
     options = job.options
     protocol, tools = options.written, toolbox or station.toolbox
     settings = PolicyOptions(**asdict(options.model), seed=job.seed, turns=options.turns)
-    policy = make_policy(options.policy, protocol, tools.schemas(), settings)
+    policy = make_policy(options.policy, protocol, tools.schemas(protocol.native), settings)
     outcome = run_episode(station, policy, task, ConversationSettings(options.turns, protocol), toolbox=tools)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(

@@ -177,7 +177,7 @@ def hearing(
     own = fixed(parse_suites(registry.suites_of(policy, written))) if registry.is_model(policy) else toolbox
     tools = kind.tools(own, robot, True)
     written = replace(written, robot=about_the_robot(model, tools))
-    hears = registry.make_policy(policy, written, tools.schemas(), options)
+    hears = registry.make_policy(policy, written, tools.schemas(written.native), options)
     return Hearer(kind, hears, tools, robot, fixed, ConversationSettings(protocol=written))
 
 

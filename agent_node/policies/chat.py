@@ -266,7 +266,7 @@ def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int)
     words = "\n".join(part for part in (parsed.thought, parsed.answer) if part)
     if parsed.problem or not (words or calls):
         tags = rf"</?(?:{protocol.thought}|{protocol.call}|{protocol.answer})>"
-        words = re.sub(tags, "", message.text) if protocol.tools == "none" else plain(message.text, protocol)
+        words = re.sub(tags, "", message.text) if protocol.native else plain(message.text, protocol)
     return NativeTurn("assistant", without_control(words), calls)
 
 

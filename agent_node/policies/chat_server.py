@@ -65,7 +65,7 @@ class ChatServer(ABC):
         self.name = f"{api}:{model}"
         self._model = model
         self._protocol = protocol
-        self._native = protocol.tools == "none"
+        self._native = protocol.native
         self._names = ToolNames(schemas if self._native else ())
         self._tools = [self._offered(schema["function"]) for schema in schemas] if self._native else []
         self._options = options

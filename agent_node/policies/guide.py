@@ -165,7 +165,7 @@ class Guide:
         self, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], longest: int, leader: Policy | None = None
     ) -> None:
         self._protocol = protocol
-        self._native = protocol.tools == "none"
+        self._native = protocol.native
         self._names = ToolNames(schemas if self._native else ())
         self._longest = longest
         self._leader = leader

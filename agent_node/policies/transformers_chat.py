@@ -64,7 +64,7 @@ class TransformersChat:
     """
 
     def __init__(self, name: str, protocol: Protocol, options: PolicyOptions) -> None:
-        if protocol.tools == "none":
+        if protocol.native:
             raise invalid(
                 f"A model in this process writes its calls as text: the protocol {protocol.name} is for servers."
             )

@@ -208,7 +208,7 @@ class SpokenGoal:
                     toolbox = self._kind.tools(setup.make_toolbox(*where), self._robot, True)
                 options = PolicyOptions(turns=setup.turns, stopped=self.stopped)
                 protocol = replace(setup.protocol, robot=about_the_robot(setup.robot, toolbox))
-                chosen = policy or setup.make_policy(self.mode, protocol, toolbox.schemas(), options)
+                chosen = policy or setup.make_policy(self.mode, protocol, toolbox.schemas(protocol.native), options)
                 number = len(self.episodes) + 1
                 tell = _tell_nobody if on_the_way else self._publish
                 progress = TurnProgress(chosen, tell, number, len(self.steps))

@@ -67,8 +67,8 @@ def prompt(protocol: str, suites: str) -> Prompt:
     about = about_the_robot(station.robot, station.toolbox)
     written = replace(protocol_of("openai:m", protocol, advised=True), robot=about)
     toolbox = with_session_tools(station.toolbox, RobotMemory())
-    schemas = toolbox.schemas() if protocol == "native" else printed_schemas(toolbox)
-    offered = json.dumps([schema["function"] for schema in toolbox.schemas()])
+    schemas = toolbox.schemas(slim=True) if protocol == "native" else printed_schemas(toolbox)
+    offered = json.dumps([schema["function"] for schema in toolbox.schemas(slim=protocol == "native")])
     return Prompt(written.system_prompt(schemas), offered, protocol)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -44,6 +45,15 @@ class Session:
     calls: int | None = 0
     speed: float = 1.0
     marks: Marks | None = field(default=None, repr=False)
+
+    @contextlib.contextmanager
+    def at_speed(self, share: float) -> Iterator[None]:
+        """Within it the robot grasps and places at this share of the allowed speed, or slower where that was asked."""
+        before, self.speed = self.speed, min(self.speed, share)
+        try:
+            yield
+        finally:
+            self.speed = before
 
     def fork(self) -> Session:
         """The same once more, to go on by itself; images and arrays, which are never written into, are shared."""

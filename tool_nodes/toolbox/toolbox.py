@@ -79,8 +79,8 @@ class Tools(Protocol):
     def job(self) -> AbstractContextManager[StopWatch]:
         """Within it, the calls of this thread belong together."""
 
-    def schemas(self) -> list[dict[str, Any]]:
-        """JSON schemas of all tools, sorted by name."""
+    def schemas(self, slim: bool = False) -> list[dict[str, Any]]:
+        """JSON schemas of all tools, sorted by name; `slim` as of `printed_schemas`."""
 
     def is_motion(self, name: str) -> bool:
         """True if the name is a tool that moves the robot."""
@@ -101,9 +101,13 @@ def printed_schemas(tools: Tools, slim: bool = False) -> list[dict[str, Any]]:
             that each call needs and sets, and without what follows from the picture, is only checked, or takes a
             `$variable` that none of these tools makes; else as papers print them in their prompts.
     """
-    printed = [tools.specs[name] for name in sorted(tools.specs) if tools.specs[name].printed]
-    schemas = [spec.schema(slim) for spec in printed]
-    return without_unmade(schemas, {made for spec in printed for made in spec.makes}) if slim else schemas
+    return _schemas((spec for spec in tools.specs.values() if spec.printed), slim)
+
+
+def _schemas(specs: Iterable[ToolSpec], slim: bool) -> list[dict[str, Any]]:
+    chosen = sorted(specs, key=lambda spec: spec.name)
+    schemas = [spec.schema(slim) for spec in chosen]
+    return without_unmade(schemas, {made for spec in chosen for made in spec.makes}) if slim else schemas
 
 
 class Toolbox:
@@ -157,7 +161,7 @@ class Toolbox:
 
     def schemas(self, slim: bool = False) -> list[dict[str, Any]]:
         """JSON schemas of all tools, sorted by name; `slim` as of `printed_schemas`."""
-        return [self.specs[name].schema(slim) for name in sorted(self.specs)]
+        return _schemas(self.specs.values(), slim)
 
     def is_motion(self, name: str) -> bool:
         """True if the name is a tool that moves the robot."""

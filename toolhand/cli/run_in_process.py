@@ -97,7 +97,7 @@ class ProcessSession:
         if told.startswith(MOVES_NOTHING):
             narrator.line(f"The suite {command.suites} moves nothing; --suite native does.")
         options = PolicyOptions(**asdict(command.model), seed=command.seed, turns=command.turns, stopped=self._is_hit)
-        self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(), options)
+        self._policy = make_policy(command.policy, self.protocol, self._toolbox.schemas(self.protocol.native), options)
         self.earlier: tuple[str, ...] = tuple(getattr(self._policy, "earlier", ()))
         self._ask = operator_at_terminal(self._policy, self._is_hit) if asks else nobody
 

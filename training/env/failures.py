@@ -203,9 +203,9 @@ class FailingToolbox:
         """See Toolbox."""
         return self._tools.job()
 
-    def schemas(self) -> list[dict[str, Any]]:
+    def schemas(self, slim: bool = False) -> list[dict[str, Any]]:
         """See Toolbox."""
-        return self._tools.schemas()
+        return self._tools.schemas(slim)
 
     def is_motion(self, name: str) -> bool:
         """See Toolbox."""

@@ -228,6 +228,19 @@ def test_it_is_placed_at_a_point_and_on_a_mark(
     assert cell.refusal("robot.pick", mark=BLOCK).code is ErrorCode.SCENE_CHANGED
 
 
+def test_a_placement_takes_longer_at_a_share_of_the_speed(
+    cell: Cell, picked: tuple[ToolResult, tuple[StationState, Session]]
+) -> None:
+    took_s = []
+    for speed in (1.0, 0.3):
+        cell.restore(picked[1])
+        began = cell.station.world.time
+        assert cell.call("robot.place", point=cell.in_image(0.38, -0.05), speed=speed).ok
+        took_s.append(cell.station.world.time - began)
+    assert took_s[1] > 1.5 * took_s[0]
+    assert cell.refusal("robot.pick", mark=BOX, speed=0.0).code is ErrorCode.INVALID_ARGUMENT
+
+
 def failing(code: ErrorCode, after: Callable[[], None] = lambda: None) -> Callable[..., Any]:
     def grasp(*_: Any) -> Any:
         after()

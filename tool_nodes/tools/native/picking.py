@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.drawing import draw_fingers, draw_outline, side_by_side
 from toolhand.tool_nodes.geometry import invert, pixel, project, transform
+from toolhand.tool_nodes.motion.limits import LEAST_SPEED
 from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
 from toolhand.tool_nodes.motion.targets import cloud_in_base, shown_at
 from toolhand.tool_nodes.perception.containers import is_cavity
@@ -36,6 +37,7 @@ from toolhand.tool_nodes.toolbox.arguments import (
     NewestBoxOrNone,
     NewestMaskOrNone,
     NewestPoint2DOrNone,
+    NumberArgument,
     TextArgument,
 )
 from toolhand.tool_nodes.toolbox.example import Example
@@ -63,6 +65,7 @@ _LEAST_CROP_PX = 48
 PANEL_PX = 240
 """Height of the pictures that a pick shows beside each other [px]."""
 
+Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Name = Annotated[str, TextArgument(least=0)]
 
 
@@ -118,6 +121,7 @@ class PickAndPlaceTools:
         mask: NewestMaskOrNone = None,
         name: Name = "",
         image_index: ImageIndexOrNone = None,
+        speed: Speed = 1.0,
     ) -> ToolResult:
         """Pick up one object, given in exactly one way, and hold it: segments it, grasps, tries again, checks.
 
@@ -128,6 +132,7 @@ class PickAndPlaceTools:
             mask: Its $segmentation_mask.
             name: What you call it.
             image_index: Picture of point or box: the newest scene picture if left out, or one of robot.look_closer.
+            speed: Share of the allowed speed.
         """
         ways = {"point": point, "box": box, "mark": mark, "mask": mask}
         given = [key for key, value in ways.items() if value is not None]
@@ -149,7 +154,8 @@ class PickAndPlaceTools:
         session.grasps.note_outline(outlined)
         if name:
             session.grasps.note_names(name, wanted.points[:1])
-        return self._picked(wanted, session)
+        with session.at_speed(speed):
+            return self._picked(wanted, session)
 
     def _outlined(
         self,
@@ -283,25 +289,29 @@ class PickAndPlaceTools:
         makes=("captured_image",),
         example=Example({"point": [0.48, 0.62]}, before=("robot.pick",)),
     )
-    def place(self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None) -> ToolResult:
+    def place(
+        self, session: InSession, point: NewestPoint2DOrNone = None, mark: CountOrNone = None, speed: Speed = 1.0
+    ) -> ToolResult:
         """Put down what is held at exactly one of point and mark: on what is seen there, or on or into that object.
 
         Args:
             point: [x, y], shares of the newest scene picture.
             mark: Number of what it goes on or into, in the newest robot.look.
+            speed: Share of the allowed speed.
         """
         if (point is None) == (mark is None):
             raise invalid(
                 f"robot.place takes exactly one of point and mark, got {'none' if point is None else 'both'}."
             )
         frame = self._robot.last_seen(session)
-        if point is not None:
-            result = self._robot.place_object_at_2d_location(point, session)
-        else:
-            assert mark is not None
-            target = _room_at(frame, self._marked(mark, frame, session).mask, mark, session.grasps.held)
-            in_camera = transform(invert(frame.T_base_camera), target[None])[0]
-            result = self._robot.place_object_at_3d_location(in_camera, session)
+        with session.at_speed(speed):
+            if point is not None:
+                result = self._robot.place_object_at_2d_location(point, session)
+            else:
+                assert mark is not None
+                target = _room_at(frame, self._marked(mark, frame, session).mask, mark, session.grasps.held)
+                in_camera = transform(invert(frame.T_base_camera), target[None])[0]
+                result = self._robot.place_object_at_3d_location(in_camera, session)
         placed = result.facts.get("placed")
         if result.error is not None or placed is None:
             return result
