@@ -52,9 +52,9 @@ def test_perias_system_prompt_is_figure_5() -> None:
 def test_perias_user_prompt_is_figure_5_with_the_kind_of_task_and_the_form_of_the_answer() -> None:
     protocol = load_protocol("peria")
     filled = printed("peria.user").format(
-        task_type="robot manipulation",
+        task_type="robot manipulation or visual",
         Question=TASK,
-        output_format="one sentence that says what was done, or why it could not be done",
+        output_format="one sentence that answers the question, or says what was done or why it could not be done",
     )
     assert in_one_line(protocol.user_prompt(TASK)) == in_one_line(filled)
 

@@ -118,6 +118,6 @@ def test_a_question_is_called_one_and_a_command_another():
         StationConfig(suites=("peria",), image_size=(64, 64)),
         settings=ConversationSettings(protocol=load_protocol("peria")),
     )
-    for kind, words in (("count", "`spatial reasoning` question"), ("pick", "`robot manipulation` question")):
+    for kind, words in (("count", "`spatial reasoning` question"), ("pick", "`robot manipulation or visual` question")):
         with environment.open(make_task(kind, 3)) as session:
             assert words in session.messages()[1].text

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.drawing import draw_fingers, draw_outline, side_by_side
 from toolhand.tool_nodes.geometry import invert, pixel, project, transform
-from toolhand.tool_nodes.motion.limits import LEAST_SPEED
 from toolhand.tool_nodes.motion.placing import STEP_TOLERANCE
 from toolhand.tool_nodes.motion.targets import cloud_in_base, shown_at
 from toolhand.tool_nodes.perception.containers import is_cavity
@@ -37,13 +36,13 @@ from toolhand.tool_nodes.toolbox.arguments import (
     NewestBoxOrNone,
     NewestMaskOrNone,
     NewestPoint2DOrNone,
-    NumberArgument,
     TextArgument,
 )
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.grasp_memory import GraspOf
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.skills.hand import Speed
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
 from toolhand.tool_nodes.tools.spacetools.robot import GRASP_FAILED, UNSEEN, CameraTools
@@ -65,7 +64,6 @@ _LEAST_CROP_PX = 48
 PANEL_PX = 240
 """Height of the pictures that a pick shows beside each other [px]."""
 
-Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Name = Annotated[str, TextArgument(least=0)]
 
 
