@@ -42,7 +42,7 @@ from toolhand.agent_node.events import (
     ToolCalled,
     ignore,
 )
-from toolhand.agent_node.opening import NOTHING, ShownToPolicy, opening
+from toolhand.agent_node.opening import NOTHING, ShownToPolicy, opening, system_message
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policy import Message, Reply, reply_problem
 from toolhand.agent_node.protocol import NOT_RUN, ParsedTurn, Protocol
@@ -59,7 +59,7 @@ from toolhand.agent_node.recovery import (
 )
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
-from toolhand.tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
+from toolhand.tool_nodes.toolbox.toolbox import Session, Tools
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
@@ -119,10 +119,7 @@ class Conversation:
         protocol = settings.protocol
         session = Session() if follows is None else follows.session
         session.speed = speed
-        # A server is sent every tool beside the prompt; a paper's prompt lists those of its suite.
-        schemas = toolbox.schemas(slim=True) if protocol.native else printed_schemas(toolbox)
-        system = [Message("system", protocol.system_prompt(schemas))]
-        messages = system if follows is None else list(follows.messages)
+        messages = [system_message(protocol, toolbox)] if follows is None else list(follows.messages)
         self.episode = Episode(task, messages, [], session, protocol)
         self.done = False
         self.question: OperatorQuestion | None = None

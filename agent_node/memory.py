@@ -191,12 +191,10 @@ def to_take_back(robot: RobotMemory) -> tuple[DoneDeed, Spot, Spot | None]:
 
 def mark_undone(robot: RobotMemory) -> None:
     """Note that the last deed is taken back, and the pick that it began with where that was one of its own."""
-    index = next(
-        (k for k in reversed(range(len(robot.deeds))) if robot.deeds[k].success and not robot.deeds[k].undone), -1
-    )
-    if index < 0:
+    deed = last_deed(robot)
+    if deed is None:
         return
-    deed = robot.deeds[index]
+    index = next(k for k, each in enumerate(robot.deeds) if each is deed)
     robot.deeds[index] = replace(deed, undone=True)
     before = robot.deeds[index - 1] if index else None
     lifted = before is not None and before.action == "pick" and before.success and before.thing == deed.thing

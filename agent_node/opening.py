@@ -12,7 +12,7 @@ from toolhand.agent_node.protocol import Protocol, as_data
 from toolhand.tool_nodes.drawing import draw_numbers, draw_points
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.scene_look import look_of
-from toolhand.tool_nodes.toolbox.toolbox import Session, Tools
+from toolhand.tool_nodes.toolbox.toolbox import Session, Tools, printed_schemas
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class ShownToPolicy:
 
 
 NOTHING = ShownToPolicy()
+
+
+def system_message(protocol: Protocol, toolbox: Tools) -> Message:
+    """The system prompt: a server is sent every tool beside it; a paper's prompt lists those of its suite."""
+    schemas = toolbox.schemas(slim=True) if protocol.native else printed_schemas(toolbox)
+    return Message("system", protocol.system_prompt(schemas))
 
 
 def opening(

@@ -91,6 +91,13 @@ class ToolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
+    def reworded(self, message: str | None = None, hint: str | None = None) -> ToolError:
+        """The same error in other words; None keeps a sentence."""
+        message, hint = self.message if message is None else message, self.hint if hint is None else hint
+        again = ToolError(self.code, message, hint, self.backend, self.cause)
+        again.__cause__ = self.__cause__
+        return again
+
     def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str, str, Cause | None]]:
         return type(self), (self.code, self.message, self.hint, self.backend, self.cause)
 

@@ -303,7 +303,7 @@ def with_nearest(error: ToolError, point: FloatArray, nearest: FloatArray | None
     else:
         (x, y), away = shown_at(frame, nearest), 100 * float(np.hypot(*(nearest - point)[:2]))
         hint = f"The nearest place found free and within reach is at ({x:.3f}, {y:.3f}), {away:.0f} cm away."
-    return ToolError(error.code, error.message, hint, error.backend, error.cause)
+    return error.reworded(hint=hint)
 
 
 def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame, around: float) -> None:

@@ -50,7 +50,7 @@ def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | Non
         return error
     where = "the picture there" if points else "the picture"
     hint = f"The arm covers {100 * share:.0f} % of {where}: bring it away with robot.return_to_park, and look again."
-    return ToolError(error.code, error.message, hint, error.backend, error.cause)
+    return error.reworded(hint=hint)
 
 
 def _points(values: Mapping[str, Any]) -> list[FloatArray]:

@@ -32,6 +32,4 @@ def as_offered(error: ToolError, offered: Container[str]) -> ToolError:
     )
     if (message, hint) == (error.message, error.hint):
         return error
-    renamed = ToolError(error.code, message, hint, error.backend, error.cause)
-    renamed.__cause__ = error.__cause__
-    return renamed
+    return error.reworded(message, hint)

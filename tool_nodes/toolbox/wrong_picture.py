@@ -32,7 +32,7 @@ def not_of_things(error: ToolError, values: Mapping[str, Any], session: Session)
         return ToolError(ErrorCode.IMAGE_UNUSABLE, message, f"Use {_plain(image, session)}.", error.backend)
     if image.is_whole_frame and image.frame is not None and image.rgb is not image.frame.rgb:
         hint = f"{named} is drawn over: use {_plain(image, session)}. {error.hint}".rstrip()
-        return ToolError(error.code, error.message, hint, error.backend, error.cause)
+        return error.reworded(hint=hint)
     return error
 
 

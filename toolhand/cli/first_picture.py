@@ -27,7 +27,7 @@ def picture_file(path: Path) -> SessionImage:
         with opened(path, _FORMATS) as picture:
             return SessionImage(np.asarray(ImageOps.exif_transpose(picture).convert("RGB"), np.uint8))
     except ImageFileError as error:
-        raise invalid(f"The picture {path} cannot be shown: {error}.", "It is a PNG, JPEG or WebP file.") from None
+        raise invalid(f"The picture {path} cannot be shown: {error}.", "Give a PNG, JPEG or WebP file.") from None
 
 
 def first_picture(shown: SessionImage | None, camera: Camera, tools: Tools) -> Sequence[SessionImage]:

@@ -45,7 +45,7 @@ from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.skills.hand import Speed
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
-from toolhand.tool_nodes.tools.spacetools.robot import GRASP_FAILED, UNSEEN, CameraTools
+from toolhand.tool_nodes.tools.spacetools.robot import GRASP_FAILED, UNSEEN, CameraTools, captured
 from toolhand.tool_nodes.tools.spacetools.segmentation import Sam2Tools
 from toolhand.tool_nodes.types import BoolArray, BoxPrompt, FloatArray, Frame, GraspTarget
 
@@ -215,7 +215,7 @@ class PickAndPlaceTools:
             if result.error.code not in _AGAIN or self._robot.hand():
                 break
             after = self._robot.look(session)
-            failed = ToolResult(error=result.error, image=after.rgb, variables=_captured(after))
+            failed = ToolResult(error=result.error, image=after.rgb, variables=captured(after))
             if not same_view(wanted.frame, after):  # by the other camera, of a moment before
                 break
             if changed_around(wanted.frame, after, wanted.points[0]):
@@ -268,7 +268,7 @@ class PickAndPlaceTools:
             f"{also_moved(grasped.get('pushed', ()))}Pictures: outline and grasp before, the scene now{wrist}. "
             "Next: robot.place(point) puts it down; points are those of the scene picture.",
             image=side_by_side(panels, PANEL_PX),
-            variables=_captured(after),
+            variables=captured(after),
             backend=result.backend,
             facts=facts,
         )
@@ -336,18 +336,13 @@ class PickAndPlaceTools:
         return "on the object" + f" of mark {mark}" * bool(mark) + f", {100 * height:.0f} cm above the table"
 
 
-def _captured(frame: Frame) -> dict[str, SessionImage]:
-    return {"captured_image": SessionImage(frame.rgb, frame)}
-
-
 def _failed(result: ToolResult, tries: int, why: str = "") -> ToolResult:
     """A failed grasp as the result of a pick: how many were tried, and why there is no other one."""
     error = result.error
     assert error is not None
     tried = f"{tries} grasps were tried." if tries > 1 else ""
     message = " ".join(part for part in (error.message, tried, why) if part)
-    again = ToolError(error.code, message, error.hint, error.backend, error.cause)
-    return ToolResult(error=again, image=result.image, variables=result.variables)
+    return ToolResult(error=error.reworded(message), image=result.image, variables=result.variables)
 
 
 def _part_around(mask: BoolArray) -> tuple[slice, slice]:

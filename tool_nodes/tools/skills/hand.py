@@ -15,7 +15,7 @@ from toolhand.tool_nodes.toolbox.arguments import ImageIndex, NumberArgument, Po
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
-from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools, captured
 from toolhand.tool_nodes.types import FloatArray, SkillRequest
 
 Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
@@ -58,7 +58,7 @@ class ParkTools:
             value={"success": True, "execution_time_s": outcome.took_s, "image": after.rgb},
             text=outcome.told,
             image=after.rgb,
-            variables={"captured_image": SessionImage(after.rgb, after)},
+            variables=captured(after),
             facts={"skill": {"name": asked.name, "opening_m": round(outcome.opening_m, 4)}},
         )
 

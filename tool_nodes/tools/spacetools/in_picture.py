@@ -26,9 +26,7 @@ def out_of_reach(error: ToolError, point: FloatArray, frame: Frame) -> ToolError
     if error.code is not ErrorCode.OUT_OF_WORKSPACE:
         return error
     u, v = shown_at(frame, point)
-    return ToolError(
-        error.code, error.message, f"In the picture it is at ({u:.3f}, {v:.3f}).", error.backend, error.cause
-    )
+    return error.reworded(hint=f"In the picture it is at ({u:.3f}, {v:.3f}).")
 
 
 def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | None) -> ToolError:
@@ -60,4 +58,4 @@ def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | No
     point = f"({(column + 0.5) / w:.3f}, {(row + 0.5) / h:.3f})"
     named = f"mark {number}, at {point}," if number else f"what stands at {point}"
     message = f"{error.message} Its nearest neighbour, {named} is {100 * away[nearest]:.1f} cm away."
-    return ToolError(error.code, message, error.hint, error.backend, error.cause)
+    return error.reworded(message)

@@ -51,6 +51,11 @@ UNSEEN = "Not verified: the new picture does not show the object in the containe
 """What a place into a container says where it was not seen to have worked; policies tell it on."""
 
 
+def captured(frame: Frame) -> dict[str, SessionImage]:
+    """The `$variable` of an image that the robot has taken."""
+    return {"captured_image": SessionImage(frame.rgb, frame)}
+
+
 class CameraTools:
     """Images and depth from the robot's own camera.
 
@@ -136,7 +141,7 @@ class CameraTools:
             text=f"Captured {w}x{h} image from the robot camera. {self.hand()}"
             f"Use $captured_image (image, {h}x{w}x3) to reference it.",
             image=frame.rgb,
-            variables={"captured_image": SessionImage(frame.rgb, frame)},
+            variables=captured(frame),
         )
 
     @tool(
@@ -265,7 +270,7 @@ class RobotTools(CameraTools):
             after = self.look(session)
         except ToolError:  # how the motion ended says more
             raise error from None
-        return ToolResult(error=error, image=after.rgb, variables={"captured_image": SessionImage(after.rgb, after)})
+        return ToolResult(error=error, image=after.rgb, variables=captured(after))
 
     def hand(self) -> str:
         """See `CameraTools`."""
@@ -331,7 +336,7 @@ class RobotTools(CameraTools):
             f"{grasped.opening_m:.3f} m wide. {also_moved(moved)}"
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the grasp.",
             image=after.rgb,
-            variables={"captured_image": SessionImage(after.rgb, after)},
+            variables=captured(after),
             facts={
                 "grasped": {
                     "opening_m": round(grasped.opening_m, 4),
@@ -415,7 +420,7 @@ class RobotTools(CameraTools):
             f"{raised}{unseen}{also_moved(placed['pushed'])}"
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
-            variables={"captured_image": SessionImage(after.rgb, after)},
+            variables=captured(after),
             facts={"placed": placed},
         )
 
