@@ -1,0 +1,148 @@
+"""Deeds of a plan as sentences, and objects as noun phrases, in the words that the tools' reader of phrases takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolhand.agent_node.plan.reading import say_object
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
+
+_RELATIONS = {"left of": "to the left of", "right of": "to the right of", "near": "next to", "touching": "next to"}
+_SIDES = {"on the left": "on the left side", "on the right": "on the right side", "at the front": "on the front side",
+          "at the back": "on the back side"}  # fmt: skip
+_MOST = {"nearest": "closest to me", "farthest": "farthest away"}
+
+
+def noun_phrase(ref: ObjectRef) -> str:
+    """An object, with its article, as the pointing tools are asked for it."""
+    match ref.quantity:
+        case "it" | "them" | "me" | "you":
+            return ref.quantity
+        case "something":
+            return "a thing"
+        case "everything" | "everything except":
+            return "everything"
+    if any(clause.kind in ("moved last", "held") for clause in ref.clauses) and ref.words in ("one", "object", "thing"):
+        return "it"
+    article = {"the": "the", "a": "a", "another": "another", "the other": "the other", "all": "all the", "both": "both",
+               "number": ref.number}[ref.quantity]  # fmt: skip
+    return f"{article} {bare_phrase(ref)}"
+
+
+def bare_phrase(ref: ObjectRef) -> str:
+    """An object without its article."""
+    if ref.quantity in ("everything", "everything except"):
+        ref = replace(ref, words="object")
+    ref = _of_its_group(ref)
+    before, after = [], []
+    superlative = ref.superlative
+    for clause in ref.clauses:
+        lead = "not " if clause.denied else ""
+        objects = " and ".join(map(noun_phrase, clause.objects))
+        match clause.kind:
+            case "most" if not clause.denied:
+                superlative = superlative or clause.words
+            case "words" if clause.denied:
+                after.append(f"not the {clause.words} one")
+            case "words":
+                before.append(clause.words)
+            case "relation":
+                after.append(f"{lead}{_RELATIONS.get(clause.words, clause.words)} {objects}")
+            case "extreme":
+                after.append(f"{lead}{clause.words} {objects}")
+            case "part" if not clause.denied and _sides(clause.words):
+                before.insert(0, _sides(clause.words))
+            case "part":
+                after.append(f"{lead}{_yours(clause.words)}")
+    if superlative in _MOST and not ref.ordinal:
+        after.insert(0, _MOST[superlative])
+        superlative = ""
+    said = [ref.ordinal, superlative, *before, ref.words, f"with {ref.part}" if ref.part else ""]
+    said += [f"from the {ref.side}" if ref.side else "", "at ({:.3f}, {:.3f})".format(*ref.point) if ref.point else ""]
+    return " ".join(word for word in (*said, *after) if word)
+
+
+def _sides(part: str) -> str:
+    """ "back" and "front left" of "at the back" and "in the front left corner"; empty for no side."""
+    words = [word for word in _yours(part).split() if word in ("left", "right", "front", "back", "middle")]
+    return " ".join(words)
+
+
+def _yours(words: str) -> str:
+    """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
+    turned = {"left": "right", "right": "left"}
+    return (
+        " ".join(turned.get(word, word) for word in words.replace("your", "the").split()) if "your" in words else words
+    )
+
+
+def _of_its_group(ref: ObjectRef) -> ObjectRef:
+    """ "The red one of the cans on the left" as "the red can on the left"."""
+    group = next((clause for clause in ref.clauses if clause.kind == "group"), None)
+    if group is None:
+        return ref
+    others = tuple(clause for clause in ref.clauses if clause is not group)
+    if not group.objects:
+        return replace(ref, clauses=others)
+    [kind] = group.objects
+    words = ref.words.removesuffix("one").removesuffix("ones").strip()
+    return replace(ref, words=f"{words} {_one(kind.words)}".strip(), clauses=(*others, *kind.clauses))
+
+
+def _one(words: str) -> str:
+    return words[:-1] if words.endswith("s") and not words.endswith("ss") else words
+
+
+def place_words(place: tuple[PlacePart, ...]) -> str:
+    """A place as it is said to the arm."""
+    said = ""
+    for part in place:
+        said += f" {'but not' if part.denied else 'and'} " if said else ""
+        said += _where(part)
+    return said
+
+
+def _where(part: PlacePart) -> str:
+    objects = " and ".join(map(noun_phrase, part.objects))
+    length = f"{part.length} " if part.length else ""
+    match part.kind:
+        case "relation":
+            relation = (
+                "from" if length and part.words in ("next to", "near") else _RELATIONS.get(part.words, part.words)
+            )
+            return f"{length}{relation} {objects}"
+        case "inside":
+            return f"in the {part.words} of {objects}"
+        case "farthest":
+            return f"as far as possible from {objects}"
+        case "line":
+            return f"in line with {objects}"
+        case "part":
+            return _SIDES.get(_yours(part.words), _yours(part.words))
+        case "step":
+            return f"{length}to the {_yours(part.words).removeprefix('the ')}"
+        case "away" | "farther" if part.objects[0].words in ("edge", "corner", "border"):
+            return "in the middle"
+        case "closer" | "away" | "farther":
+            return f"{length}{'closer to' if part.kind == 'closer' else 'further from'} {objects}"
+        case "was" | "is":
+            return f"where {objects} {part.kind}"
+        case "point":
+            return "on the free spot at ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
+    return part.words
+
+
+def relation_words(relation: str) -> str:
+    """ "to the left of" of "left of": a relation as the pointing tools are asked for it."""
+    return _RELATIONS.get(relation, relation)
+
+
+def sentence(act: PlanAct) -> str:
+    """The sentence of an act that picks up or places one object; a condition is not said."""
+    speed = {"": "", "slowly": " slowly"}.get(act.speed, f" at {act.speed.rstrip(' %')}% speed")
+    [ref] = act.objects
+    if act.kind == "pick":
+        return f"pick up {noun_phrase(ref)}{speed}"
+    # Without "that is" a place after the object would be taken for where it is to go.
+    thing = say_object(ref) if any(clause.objects for clause in ref.clauses) else noun_phrase(ref)
+    return f"put {thing} {place_words(act.place)}{speed}"
