@@ -106,6 +106,7 @@ _WRITTEN = "Write everything that a machine with GPUs needs to train a model by 
 
 TRAIN = {
     "dirl": CliCommand("toolhand.cli.train_recipe:train_dirl"),
+    "reader": CliCommand("toolhand.cli.train_reader:train_reader"),
     **{
         name: CliCommand(f"toolhand.cli.train_recipe:train_{name}", _WRITTEN.format(paper))
         for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))

@@ -107,8 +107,6 @@ def _operator(memory: OperatorMemory) -> list[str]:
         lines.append(
             f"plan: done {len(memory.done)}, left {'; '.join(memory.left)} ({memory.stopped_because or 'goes on'})"
         )
-    sides = "those of the picture" if memory.whose_left == "camera" else "the robot's own"
-    lines.append(f"left and right are: {sides}")
     return lines
 
 

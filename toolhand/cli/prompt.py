@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 
 from toolhand.agent_node.console.keyboard import is_terminal, overheard
 from toolhand.agent_node.console.terminal import INTERRUPTED, say
-from toolhand.agent_node.dialogue.wordings import TABLES, table
 from toolhand.tool_nodes.language.stopping import is_stop
 
 LEAVING = frozenset({"exit", "quit", "leave"})
@@ -73,11 +72,18 @@ def _completed() -> Iterator[None]:
 
 
 def _completer() -> Callable[[str, int], str | None]:
-    """Completes the word that is typed to one of the examples of the tables, or of the names of objects."""
+    """Completes the word that is typed to the words of the robot's grammar, or of the names of objects."""
+    from toolhand.agent_node.plan.grammar import symbols
     from toolhand.tool_nodes.catalogue import load_catalogue
 
-    examples = (example for name in TABLES for entry in table(name).values() for example in entry.examples)
-    texts = [*examples, *(item.name for item in load_catalogue().values()), "pick up the", "put the", "next to", "exit"]
+    texts = [
+        *symbols(),
+        *(item.name for item in load_catalogue().values()),
+        "pick up the",
+        "put the",
+        "next to",
+        "exit",
+    ]
     words = sorted({word.strip(",.?!").lower() for text in texts for word in text.split() if word.isascii()})
 
     def complete(begun: str, state: int) -> str | None:

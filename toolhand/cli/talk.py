@@ -100,7 +100,7 @@ class _Talk:
     Attributes:
         results: Result of every command of the last utterance.
         earlier: Utterances that a replayed conversation began with.
-        as_said: The last utterance was one command, word for word.
+        as_said: The last utterance was one command, which puts its own questions.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class _Talk:
         own = {"began": time_now(), "version": version()}
         about = dict(self._about if self._about is not None else recorded(self._command) | own)
         about["command"] = command_line(self._command, asked.sentence)
-        self.as_said = asked.asks and asked.sentence == self._sentence.said
+        self.as_said = asked.asks
         episode, result = self._session.carry_out(asked, about, self._sentence)
         self.results += [result] if result is not None else []
         return episode
