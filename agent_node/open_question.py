@@ -13,8 +13,8 @@ class Choice:
     """One of the things that a question lets choose from.
 
     Attributes:
-        words: Words for it, e.g. "the left one"; or a whole command, where the question is which one is meant.
-        point: Its normalized point; None where the candidates are commands.
+        words: Words for it, e.g. "the left one".
+        point: Its normalized point; None where it is not known.
     """
 
     words: str
@@ -27,7 +27,7 @@ class OpenQuestion:
 
     Attributes:
         text: The question.
-        command: The command that it is about, as a policy was given it.
+        command: The command that it is about: of a dialogue in the robot's words, else as a policy was given it.
         asked_s: Wall-clock time when it was asked, seconds since the epoch.
         phrase: Words of the command that the candidates fit, e.g. "can"; empty where the question is another one.
         candidates: Things that may be chosen, in the order of their numbers; the first has the number 1.

@@ -1,21 +1,28 @@
-"""What one part of an utterance asks for, as data."""
+"""What one act of a plan asks of the dialogue, as data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolhand.agent_node.plan.spoken import sentence
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)
 class Deed:
-    """One thing to pick up or to place.
+    """One object to pick up or to place, as the session's policy does it.
 
     Attributes:
-        text: The whole command in words that every policy reads by itself, e.g. "put the lemon in the bowl".
+        plan: The act.
     """
 
-    text: str
+    plan: PlanAct
+
+    @property
+    def text(self) -> str:
+        """The whole command in the robot's words, e.g. "put the lemon in the bowl"; a condition is not said."""
+        return sentence(self.plan)
 
 
 @dataclass(frozen=True)
@@ -23,8 +30,8 @@ class SkillAct:
     """Something that the arm can do beside picking and placing.
 
     Attributes:
-        name: Its name in the table of skills, e.g. "open_gripper".
-        thing: Noun phrase of the thing that it is about; empty where it is about none.
+        name: Its name in `toolhand.agent_node.dialogue.skills`, e.g. "open_gripper".
+        thing: Noun phrase of the object that it is about; empty where it is about none.
         speed: Share of the allowed speed that was asked for, in (0, 1].
     """
 
@@ -38,29 +45,29 @@ class QuestionAct:
     """Something to be told; nothing moves.
 
     Attributes:
-        kind: Its name in the table of questions, e.g. "how_many".
-        things: Noun phrases that it is about.
-        said: The question as it was said.
+        kind: Its name in `toolhand.agent_node.dialogue.questions`, e.g. "how_many".
+        things: Noun phrases, or words of a place, that it is about.
+        word: Word that is compared by or asked about, such as "tallest", "taller", "farthest from" and "full".
     """
 
     kind: str
     things: tuple[str, ...] = ()
-    said: str = ""
+    word: str = ""
 
 
 @dataclass(frozen=True)
 class GroupAct:
-    """Several things, which only a look can tell apart: it becomes deeds then.
+    """Several objects, which only a look can tell apart: it becomes deeds then.
 
     Attributes:
-        form: Its name in the table of groups, e.g. "everything_but".
-        things: Noun phrases that it names.
-        place: Words of the place where they are to go; empty where the form says that.
+        form: "put", "swap", "stack", "together", "sort", "sorted", "clear" or "empty".
+        objects: Objects that it names.
+        place: Where they are to go; empty where the form says that.
     """
 
     form: str
-    things: tuple[str, ...] = ()
-    place: str = ""
+    objects: tuple[ObjectRef, ...] = ()
+    place: tuple[PlacePart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,26 +75,27 @@ class FollowUp:
     """What goes on with something that was said or done before.
 
     Attributes:
-        kind: Its name in the table of follow-ups, e.g. "undo".
-        words: Words that it adds, e.g. the noun phrase of "not that: the lemon".
+        kind: "undo", "undo_last", "undo_all", "put_back", "again", "not_that", "not_that_one", "other_one", "go_on",
+            "skip", "stop", "pace", or what only answers a question: "choice", "any_one", "yes", "no" and "cancel".
+        object: The object that it names; None where it names none.
+        words: The speed of "pace".
     """
 
     kind: str
+    object: ObjectRef | None = None
     words: str = ""
 
-
-@dataclass(frozen=True)
-class Unsure:
-    """A second thought that may mean several commands; the operator has to say which."""
-
-    commands: tuple[str, ...]
+    @property
+    def only_answers(self) -> bool:
+        """Whether it means something only as an answer."""
+        return self.kind in ("choice", "any_one", "other_one", "yes", "no", "cancel")
 
 
 @dataclass(frozen=True)
-class SmallTalk:
-    """Words that want a friendly answer and nothing else; the kind is its name in the table of small talk."""
+class AnswerAct:
+    """Words that want an answer and nothing else."""
 
-    kind: str
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -103,4 +111,4 @@ class Refused:
     message: str
 
 
-Act = Deed | SkillAct | QuestionAct | GroupAct | FollowUp | SmallTalk | Unsure | Refused
+Act = Deed | SkillAct | QuestionAct | GroupAct | FollowUp | AnswerAct | Refused

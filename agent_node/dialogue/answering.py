@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from toolhand.agent_node.dialogue.acts import Act, Deed, FollowUp, GroupAct, QuestionAct, Refused, SmallTalk
-from toolhand.agent_node.dialogue.clauses import parses, with_place, with_reference, with_thing
-from toolhand.agent_node.dialogue.wordings import is_place, is_thing, number_of, without_hesitation
+from toolhand.agent_node.dialogue.acts import AnswerAct, FollowUp, QuestionAct, Refused
+from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of
+from toolhand.agent_node.dialogue.reading import act_of
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import at_point
-from toolhand.agent_node.open_question import Choice, OpenQuestion
-from toolhand.agent_node.policies.scripted.answers import another_command, choose
-from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.open_question import OpenQuestion
+from toolhand.agent_node.plan.reading import read_plan, say_act
+from toolhand.agent_node.plan.spoken import noun_phrase
+from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
+from toolhand.agent_node.policies.scripted.answers import choose
 from toolhand.agent_node.policies.scripted.offered import choices_in
-from toolhand.agent_node.policies.scripted.verbs import strip_politeness
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
-from toolhand.tool_nodes.language.traced import Traced
-from toolhand.tool_nodes.language.words import tokenize, words_only
-from toolhand.tool_nodes.results import ToolError
 
 _WHICH = re.compile(r"^(?:.*?\. )?Which (.{1,200}?) do you mean( as the reference)?:")
+_REFERENCE = " as the reference"
 _ROUNDED = 0.006
 """Normalized distance by which a point of a question, which has two digits, may be off the one that was found."""
 
@@ -32,30 +30,27 @@ class Answered:
     """What an answer comes to.
 
     Attributes:
-        commands: Commands to try in this order: the next one where the one before finds nothing.
+        commands: Steps to try in this order: the next one where the one before finds nothing.
         chosen: Index of the candidate; -1 where the words have to be looked for.
         ended: The operator wants none of it.
-        again: The answer is not understood: the question is asked again, after these words.
+        again: The answer is not understood: the question is asked again.
         other: The words are no answer but another utterance: "drop" closes the question, "keep" leaves it open.
     """
 
     commands: tuple[str, ...] = ()
     chosen: int = -1
     ended: bool = False
-    again: str = ""
+    again: bool = False
     other: str = ""
 
 
-def question_of(
-    episode: Episode, command: str, asked_s: float, shown: Callable[[str], str] = lambda words: words
-) -> OpenQuestion:
+def question_of(episode: Episode, step: str, asked_s: float) -> OpenQuestion:
     """The question that an episode has ended with, its candidates numbered where it has any.
 
     Args:
         episode: The command that asks.
-        command: Its words.
+        step: The act that it carries out, in the robot's words.
         asked_s: Time when it was asked, seconds since the epoch.
-        shown: Gives words of a candidate with the operator's left and right.
     """
     asked = _WHICH.match(episode.answer)
     found = [
@@ -63,19 +58,12 @@ def question_of(
         for each in choices_in(episode.answer)
     ]
     if asked is None or len(found) < 2:
-        return OpenQuestion(episode.answer, command, asked_s)
+        return OpenQuestion(episode.answer, step, asked_s)
     named = f"{asked[1]}{asked[2] or ''}"
-    listed = [f"{k}. {shown(each.words)}" for k, each in enumerate(found, 1)]
+    listed = [f"{k}. {each.words}" for k, each in enumerate(found, 1)]
     text = f"Which {named} do you mean: {', '.join(listed[:-1])} or {listed[-1]}?"
-    text += f' Answer such as "{shown(found[0].words)}" or "number 2".'
-    return OpenQuestion(text, command, asked_s, named, tuple(found))
-
-
-def which_command(commands: Sequence[str], asked_s: float, left: Sequence[str] = ()) -> OpenQuestion:
-    """Asks which of several commands is meant."""
-    listed = [f'{k}. "{command}"' for k, command in enumerate(commands, 1)]
-    text = f"Do you mean {', '.join(listed[:-1])} or {listed[-1]}? Answer with its number, or say the whole command."
-    return OpenQuestion(text, "", asked_s, "", tuple(Choice(command) for command in commands), tuple(left))
+    text += f' Answer such as "{found[0].words}" or "number 2".'
+    return OpenQuestion(text, step, asked_s, named, tuple(found))
 
 
 def _found_at(episode: Episode, point: tuple[float, float]) -> tuple[float, float]:
@@ -89,161 +77,101 @@ def _found_at(episode: Episode, point: tuple[float, float]) -> tuple[float, floa
     return min(near, key=lambda each: math.dist(each, point)) if near else point
 
 
-def answered(
-    question: OpenQuestion, words: str, acts: Sequence[Act], last: OpenQuestion | None, chosen: int
-) -> Answered:
-    """What words mean while a question waits.
+def answered(question: OpenQuestion, plan: Plan, last: OpenQuestion | None, chosen: int) -> Answered:
+    """What a plan means while a question waits.
 
     Args:
         question: It waits for an answer.
-        words: Utterance of the operator.
-        acts: The acts that the words would be without the question.
+        plan: Acts that the operator has said.
         last: The question that was answered before, and `chosen`, the index of the candidate that was chosen then.
     """
-    act = acts[0] if len(acts) == 1 else None
-    if question.candidates and words.lower().strip(" .!") == "right":
-        act = None  # the side, and no consent
-    if isinstance(act, Refused):
-        return _again(question, words)
-    if isinstance(act, GroupAct) and act.form == "without_verb":
-        act = None  # "the one next to the bowl" says which
-    words = without_hesitation(words) or words
-    if isinstance(act, FollowUp) and act.kind in ("neither", "stop", "no_to_it"):
-        return Answered(ended=True)
-    if isinstance(act, QuestionAct | SmallTalk) or (isinstance(act, FollowUp) and act.kind == "pace"):
-        return Answered(other="keep")
-    if isinstance(act, FollowUp) and act.kind in (
-        "undo",
-        "undo_last",
-        "put_back",
-        "again",
-        "robots_left",
-        "cameras_left",
-    ):
+    if len(plan) > 1:
         return Answered(other="drop")
+    act = act_of(plan[0])
+    if isinstance(act, Refused):
+        return Answered(again=True)
+    if isinstance(act, QuestionAct | AnswerAct) or (isinstance(act, FollowUp) and act.kind == "pace"):
+        return Answered(other="keep")
+    kind = act.kind if isinstance(act, FollowUp) else ""
+    if kind in ("cancel", "stop", "no"):
+        return Answered(ended=True)
     if not question.candidates:
-        return _of_no_candidates(question, words, act)
-    if question.candidates[0].point is None:
-        return _of_commands(question, words, act)
-    return _of_things(question, words, act, last, chosen)
-
-
-def _of_things(question: OpenQuestion, words: str, act: Act | None, last: OpenQuestion | None, chosen: int) -> Answered:
-    points = [each.point for each in question.candidates if each.point is not None]
-    plain = question.phrase.removesuffix(" as the reference")
-    if isinstance(act, FollowUp) and act.kind == "other_one":
-        same = last is not None and last.phrase == question.phrase and len(last.candidates) == len(points) == 2
-        if same and chosen >= 0:
-            return _chosen(question, 1 - chosen)
-        return _again(question, words)
-    if (denied := _denied(words)) and len(points) == 2:
-        excluded = choose(denied, parse_noun_phrase(plain), points)
-        return _chosen(question, 1 - excluded) if isinstance(excluded, int) else _again(question, words)
-    if isinstance(act, FollowUp) and act.kind == "any_one":
+        if kind in ("yes", "go_on") and not question.command:
+            return Answered(question.left, 0)
+        return Answered(again=True) if isinstance(act, FollowUp) and act.only_answers else Answered(other="drop")
+    if kind == "other_one":
+        same = last is not None and last.phrase == question.phrase and len(last.candidates) == 2
+        return _chosen(question, 1 - chosen) if same and chosen >= 0 else Answered(again=True)
+    if kind == "any_one":
         return _chosen(question, 0)
-    if isinstance(act, FollowUp) and act.kind not in ("choice", "not_that"):
-        return _again(question, words)
-    said = act.words if isinstance(act, FollowUp) and act.kind == "not_that" else words
-    try:
-        meant = choose(said, parse_noun_phrase(plain), points)
-    except ToolError:
-        meant = ()
+    if isinstance(act, FollowUp) and act.words and kind == "choice":
+        number = int(act.words)
+        return _chosen(question, number - 1) if 0 < number <= len(question.candidates) else Answered(again=True)
+    ref = act.object if isinstance(act, FollowUp) and kind in ("choice", "not_that") else _only_which(plan[0])
+    if ref is not None:
+        return _of_things(question, ref)
+    return Answered(again=True) if kind in ("yes", "not_that_one") else Answered(other="drop")
+
+
+def _only_which(act: PlanAct) -> ObjectRef | None:
+    """The object of an act that only says which one, as "pick up the red one" does; None for another one."""
+    only = act.kind in ("pick", "give", "point") and len(act.objects) == 1
+    return act.objects[0] if only and act.objects[0].words and is_nameless(act.objects[0]) else None
+
+
+def _of_things(question: OpenQuestion, ref: ObjectRef) -> Answered:
+    points = [each.point for each in question.candidates if each.point is not None]
+    phrase = parse_noun_phrase(_plain(question))
+    denied = [clause for clause in ref.clauses if clause.denied]
+    if len(denied) == 1 and len(points) == 2:
+        holds = replace(ref, clauses=tuple(replace(clause, denied=False) for clause in ref.clauses))
+        excluded = choose(noun_phrase(holds), phrase, points)
+        return _chosen(question, 1 - excluded) if isinstance(excluded, int) else Answered(again=True)
+    meant = choose(noun_phrase(ref) if ref.point is None else at_point(ref.point), phrase, points)
     if isinstance(meant, int):
         return _chosen(question, meant)
-    if another_command(words) is not None or (act is not None and not isinstance(act, Deed | FollowUp)):
-        return Answered(other="drop")
-    if not strip_politeness(Traced.join(tokenize(words)))[0].text.strip(" ,.?!"):
-        return _again(question, words)
-    commands = [_named(question, plain, f"the {phrase}") for phrase in meant]
-    commands = [command for command in commands if command]
-    return Answered(tuple(commands)) if commands else _again(question, words)
+    named = called(_plain(question))
+    tries = [instead_of(named, ref)] if meant else []
+    if meant and not is_nameless(ref):
+        tries = [replace(ref, words=f"{ref.words} {named.words}"), ref]
+        tries = tries[1:] if ref.words.endswith(named.words.split()[-1]) else tries
+    commands = tuple(_with(question, each) for each in tries)
+    return Answered(commands) if commands else Answered(again=True)
 
 
-def _denied(words: str) -> str:
-    """What "not the left one" denies; empty for other words, and where a thing is said instead."""
-    said = " ".join(str(word) for word in tokenize(words)).strip(" ,.!?")
-    lead = next((each for each in ("not ", "anything but ", "any but ") if said.startswith(each)), "")
-    denied = said.removeprefix(lead)
-    return denied if lead and "," not in denied and is_thing(denied) else ""
+def instead_of(ref: ObjectRef, other: ObjectRef) -> ObjectRef:
+    """An object in the place of another, whose name it has where it has none: "the red can" for "the red one"."""
+    if not is_nameless(other):
+        return other
+    return replace(other, words=" ".join([*other.words.split()[:-1], name_of(ref)]))
+
+
+def _plain(question: OpenQuestion) -> str:
+    return question.phrase.removesuffix(_REFERENCE)
 
 
 def _chosen(question: OpenQuestion, index: int) -> Answered:
-    command = about(question, index)
-    return Answered((command,), index) if command else _again(question, question.candidates[index].words)
+    return Answered((about(question, index),), index)
 
 
 def about(question: OpenQuestion, index: int) -> str:
-    """The command of a question about one of the things that it lets choose from; empty where none says that.
-
-    It names the thing by its point, or where that cannot be said by the words for it alone.
-    """
-    candidate, plain = question.candidates[index], question.phrase.removesuffix(" as the reference")
-    point = "" if candidate.point is None else f"the {plain} at {at_point(candidate.point)}"
-    sided = re.sub(r"\bone\b", plain, candidate.words, count=1)
-    # By its point first: "the far one" may be the near one by now. "Take the can at (0.2, 0.5)" says where to put it.
-    picks = _picks(question.command)
-    ways = [(point, point), (sided, f"the {sided}")]
-    if not parses(question.command):
-        return _of_a_skill(question, index)
-    commands = [
-        each
-        for words, named in ways
-        for each in (_named(question, plain, words), f"pick up {named}" * (picks and bool(named)))
-    ]
-    commands = [each for each in commands if each and parses(each)]
-    commands = [each for each in commands if _picks(each) or not _picks(question.command)]
-    return commands[0] if commands else ""
+    """The step of a question about one of the objects that it lets choose from, by its point."""
+    candidate = question.candidates[index]
+    if candidate.point is not None:
+        return _with(question, called(_plain(question), candidate.point))
+    return _with(question, called(re.sub(r"^the |\bone\b", "", candidate.words).strip() + f" {_plain(question)}"))
 
 
-def _of_a_skill(question: OpenQuestion, index: int) -> str:
-    """The words of a skill, such as "point at the can", with the thing that was chosen; empty where they name none."""
-    point, plain = question.candidates[index].point, question.phrase.removesuffix(" as the reference")
-    name = re.compile(rf"\b(?:the |a |an |my )?(?:\w+ ){{0,3}}?{re.escape(plain)}\b", re.IGNORECASE)
-    named = name.sub(f"the {plain} at {at_point(point)}", question.command, count=1) if point is not None else ""
-    return named if named != question.command else ""
-
-
-def _picks(command: str) -> bool:
-    return parses(command) and parse_command(command).action == "pick"
-
-
-def _named(question: OpenQuestion, plain: str, words: str) -> str:
-    """The command of a question with other words for what it asks about."""
-    if question.phrase.endswith(" as the reference"):
-        return with_reference(question.command, plain, words)
-    return with_thing(question.command, words)
-
-
-def _of_commands(question: OpenQuestion, words: str, act: Act | None) -> Answered:
-    said = [str(word) for word in words_only(tokenize(words))]
-    numbers = [number_of(word) for word in said if word not in ("the", "number", "one") or len(said) == 1]
-    known = [number for number in numbers if number is not None]
-    if isinstance(act, FollowUp) and act.kind == "choice" and len(known) == 1 and known[0] <= len(question.candidates):
-        return Answered((question.candidates[known[0] - 1].words,), known[0] - 1)
-    if another_command(words) is not None or (act is not None and not isinstance(act, Deed | FollowUp)):
-        return Answered(other="drop")
-    return _again(question, words)
-
-
-def _of_no_candidates(question: OpenQuestion, words: str, act: Act | None) -> Answered:
-    """An answer to "Go on?", or to a question of the policy that lets choose from nothing."""
-    if not question.command:
-        if isinstance(act, FollowUp) and act.kind in ("yes_to_it", "go_on"):
-            return Answered(tuple(question.left), 0)
-        return Answered(other="drop")
-    if another_command(words) is not None:
-        return Answered(other="drop")
-    if isinstance(act, FollowUp) and act.kind == "yes_to_it":
-        return _again(question, words)
-    said = [str(word) for word in words_only(tokenize(words)) if word not in ("alone", "only", "just")]
-    if is_place(said) and (command := with_place(question.command, " ".join(said))):
-        return Answered((command,))
-    if is_thing(" ".join(said)) and (command := with_reference(question.command, "", " ".join(said))):
-        return Answered((command,))
-    if act is not None and not isinstance(act, Deed | FollowUp):
-        return Answered(other="drop")
-    return _again(question, words)
-
-
-def _again(question: OpenQuestion, words: str) -> Answered:
-    return Answered(again=f'I do not understand "{words[:120]}" here. {question.text}')
+def _with(question: OpenQuestion, ref: ObjectRef) -> str:
+    """The step of a question with an object in the place of that which it asks about."""
+    [act] = read_plan(question.command)
+    of_place = [each for part in act.place for each in part.objects]
+    inner = [each for outer in act.objects for clause in outer.clauses for each in clause.objects]
+    refers = question.phrase.endswith(_REFERENCE)
+    named = [*of_place, *inner, *act.objects] if refers else [*act.objects, *of_place, *inner]
+    asked = next((each for each in named if name_of(each) == _plain(question)), named[0])
+    if not refers and asked in act.objects:
+        at = act.objects.index(asked)
+        return say_act(replace(act, objects=(*act.objects[:at], ref, *act.objects[at + 1 :])))
+    changed = mapped(act, lambda each: ref if each == asked else each)
+    return say_act(changed if asked in inner else replace(changed, objects=act.objects))

@@ -10,7 +10,6 @@ from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_wor
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
-from toolhand.tool_nodes.language.words import tokenize, word_set
 from toolhand.tool_nodes.results import ErrorCode
 
 _ALIKE_SIZE_M = 0.01
@@ -49,17 +48,23 @@ def _across(thing: MeasuredThing) -> float:
     return thing[1][0]
 
 
-_WEIGHT = word_set("heaviest heavier lightest lighter heavy")
+def _along(thing: MeasuredThing) -> float:
+    return thing[1][1]
+
+
+_WEIGHT = ("heaviest", "heavier", "lightest", "lighter")
 _MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
-    **dict.fromkeys(("biggest", "bigger", "largest", "larger", "big", "large"), (_bulk, 1)),
-    **dict.fromkeys(("smallest", "smaller", "small"), (_bulk, -1)),
-    **dict.fromkeys(("tallest", "taller", "highest", "higher", "high", "tall"), (_height, 1)),
-    **dict.fromkeys(("shortest", "shorter", "lowest", "lower", "short", "low"), (_height, -1)),
-    **dict.fromkeys(("longest", "longer", "long"), (_length, 1)),
-    **dict.fromkeys(("widest", "wider", "thickest", "thicker", "wide"), (_width, 1)),
-    **dict.fromkeys(("narrowest", "narrower", "thinnest", "thinner"), (_width, -1)),
+    **dict.fromkeys(("biggest", "bigger"), (_bulk, 1)),
+    **dict.fromkeys(("smallest", "smaller"), (_bulk, -1)),
+    **dict.fromkeys(("tallest", "taller", "highest"), (_height, 1)),
+    **dict.fromkeys(("shortest", "shorter", "lowest"), (_height, -1)),
+    **dict.fromkeys(("longest", "longer"), (_length, 1)),
+    **dict.fromkeys(("widest", "wider"), (_width, 1)),
+    **dict.fromkeys(("thinnest", "thinner"), (_width, -1)),
     **dict.fromkeys(("leftmost", "left"), (_across, -1)),
     **dict.fromkeys(("rightmost", "right"), (_across, 1)),
+    "nearer": (_along, 1),
+    "farther": (_along, -1),
 }
 """What a word compares, and whether the most or the least of it is meant."""
 
@@ -69,16 +74,13 @@ class Comparing(SeeingAnswers):
 
     def _word(self) -> str:
         """The word of the question that compares."""
-        said = [str(token) for token in tokenize(self._act.said)]
-        # "Most high" comes after "most"; "the large can" of "is the large can taller" is a name.
-        compared = [each for each in said if each.endswith(("er", "est", "most", "left", "right"))]
-        rest = said[said.index("most") + 1 :] if "most" in said else compared
-        word = next((each for each in rest if each in _MEASURES or each in _WEIGHT), "largest")
-        if word in _WEIGHT:
+        word = self._act.word or "biggest"
+        if word not in _MEASURES:
+            why = "I see sizes and no weights" if word in _WEIGHT else "I compare sizes and sides"
             raise Done(
-                "I cannot weigh.",
-                f'{ErrorCode.NOT_UNDERSTOOD}: I cannot tell what is "{word}": I see sizes and no weights. Ask which is '
-                '"larger" or "the largest".',
+                "I cannot tell.",
+                f'{ErrorCode.NOT_UNDERSTOOD}: I cannot tell what is "{word}": {why}. Ask which is "taller" or "the '
+                'biggest".',
             )
         return word
 
@@ -121,9 +123,8 @@ class Comparing(SeeingAnswers):
             alike = f"{_size(least[0], word)} and{_size(least[1], word).lstrip(',')}".lstrip(", ")
             raise Done("I have measured.", f"No: I cannot tell them apart by that: {alike}.")
         [k] = sure
-        yes = "" if " or " in f" {self._act.said} " else "Yes: " if k == 0 else "No: "
         size, other = _size(least[k], word), _size(most[1 - k], word)
-        told = f"{yes}the {least[k][0]} is {_rather(word)}{size}"
+        told = f"the {least[k][0]} is {_rather(word)}{size}"
         told += f"; the {most[1 - k][0]} is{other.lstrip(',')}." if other else "."
         raise Done("I have measured.", f"{told[0].upper()}{told[1:]}")
 
@@ -133,15 +134,14 @@ class Comparing(SeeingAnswers):
         [response] = yield from self._all([f"things {place}"])
         if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot tell.", f"{response.error}: {response.text}")
-        asks = self._act.said.lower().startswith("is ")
         names = []
         if response.points:
             found = yield from self._named()
             names = [name for name, at in found if any(near(at, point) for point in response.points)]
         if not names:
-            raise Done("I see nothing there.", f"{'No: ' if asks else ''}I see nothing {place}.")
+            raise Done("I see nothing there.", f"I see nothing {place}.")
         told = [f"the {name}" if names.count(name) == 1 else counted(names.count(name), name) for name in _once(names)]
-        raise Done("I have looked.", f"{'Yes: ' if asks else ''}I see {joined(told)} {place}.")
+        raise Done("I have looked.", f"I see {joined(told)} {place}.")
 
     def _empty(self) -> Script:
         thing = self._act.things[0]
@@ -149,7 +149,7 @@ class Comparing(SeeingAnswers):
         points = yield from self._points(thing)
         self._require_one(points, thing)
         [response] = yield from self._all([f"things in {the(bare(thing))}"])
-        full = not {"full", "occupied"}.isdisjoint(tokenize(self._act.said))
+        full = self._act.word == "full"
         names = []
         if response.points:
             found = yield from self._named()
@@ -177,7 +177,7 @@ def _first(things: Sequence[MeasuredThing], word: str) -> tuple[MeasuredThing, l
     measure, sign = _MEASURES[word]
     first, *rest = sorted(things, key=lambda thing: -sign * measure(thing))
     best = measure(first)
-    margin = _ALIKE_BULK * best if measure is _bulk else _ALIKE_X if measure is _across else _ALIKE_SIZE_M
+    margin = _ALIKE_BULK * best if measure is _bulk else _ALIKE_X if measure in (_across, _along) else _ALIKE_SIZE_M
     return first, [thing for thing in rest if abs(measure(thing) - best) < margin]
 
 
@@ -187,7 +187,7 @@ def _alike(first: MeasuredThing, alike: Sequence[MeasuredThing], word: str) -> s
 
 def _size(thing: MeasuredThing, word: str) -> str:
     measure, _ = _MEASURES[word]
-    if measure is _across:
+    if measure in (_across, _along):
         return ""
     if measure is _bulk:
         return f", {thing[2].told}"

@@ -1,6 +1,6 @@
 """The dialogue: turns what an operator says into single commands, and has each carried out.
 
-An utterance becomes steps, each of them words that `reading.read` makes one act of. A step that moves something is an
+An utterance becomes steps, each of them one act in the robot's own words. A step that moves something is an
 ordinary command: the policy is given its whole sentence, and what is remembered as text. What the tools then report is
 remembered, whatever policy called them. A step that a look has to come before, such as "both cans", becomes its own
 steps after that look.
@@ -13,32 +13,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from toolhand.agent_node.dialogue.acts import (
-    Act,
-    Deed,
-    FollowUp,
-    GroupAct,
-    QuestionAct,
-    Refused,
-    SmallTalk,
-)
+from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, QuestionAct
 from toolhand.agent_node.dialogue.answering import answered
-from toolhand.agent_node.dialogue.clauses import parse_problem, parses
-from toolhand.agent_node.dialogue.doing import CarryOut, Check, Doer, TurnSoFar, no_plan
-from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS
-from toolhand.agent_node.dialogue.hearing import heard
+from toolhand.agent_node.dialogue.doing import NO_PLAN, CarryOut, Check, Doer, TurnSoFar
 from toolhand.agent_node.dialogue.memory import OperatorMemory
-from toolhand.agent_node.dialogue.naming import OTHER, resolved
-from toolhand.agent_node.dialogue.nearly import NearReading, nearly
-from toolhand.agent_node.dialogue.pointing import answer_at, bound
-from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.dialogue.naming import name_of, parse_problem
+from toolhand.agent_node.dialogue.pointing import answer_at
+from toolhand.agent_node.dialogue.reading import act_of
 from toolhand.agent_node.dialogue.telling import without_points
+from toolhand.agent_node.dialogue.understanding import HeardWords, Understanding
 from toolhand.agent_node.dialogue.undoing import sequence_of
-from toolhand.agent_node.memory import RobotMemory, without_point
+from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
+from toolhand.agent_node.plan.reader import PlanReader
+from toolhand.agent_node.plan.reading import is_plan, read_plan
+from toolhand.agent_node.plan.types import Plan, PlanAct
 from toolhand.agent_node.pointed import PointedPoint
-from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.agent_node.session import SessionTurn
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
@@ -58,6 +49,7 @@ class Dialogue:
             has the robot forget.
         protocol: How fixed policies for questions and skills write.
         clock: Wall-clock time, seconds since the epoch.
+        reader: Reads the words; where None only the robot's own words are understood.
     """
 
     def __init__(
@@ -72,6 +64,7 @@ class Dialogue:
         kept: Sequence[MemoryFile] = (),
         protocol: Protocol | None = None,
         clock: Callable[[], float] = time.time,
+        reader: PlanReader | None = None,
     ) -> None:
         self.robot = RobotMemory() if robot is None else robot
         self.operator = OperatorMemory() if operator is None else operator
@@ -80,6 +73,7 @@ class Dialogue:
         self._kept, self._clock = tuple(kept), clock
         self._speaking = threading.Lock()
         self._closed = ""
+        self._understanding = Understanding(reader)
         written = protocol or load_protocol("spacetools")
         self._doer = Doer(run, self.robot, self.operator, check, written, clock)
 
@@ -99,7 +93,7 @@ class Dialogue:
         try:
             turn = TurnSoFar()
             with kept_up(self._kept) as unwritten:
-                self._hear_pointing(words, pointed, turn)
+                self._hear(words, pointed, turn)
             operator = self.operator
             answer = without_points(" ".join(part for part in (*turn.answers, *unwritten) if part).strip())
             return SessionTurn(
@@ -143,54 +137,53 @@ class Dialogue:
 
     # ---- What is heard ----
 
-    def _hear_pointing(self, words: str, pointed: Sequence[PointedPoint], turn: TurnSoFar) -> None:
-        """Hear words after their points have been put in; asked about where those do not fit."""
-        question = self.operator.question
-        chosen = answer_at(words, pointed) if question is not None and question.candidates else ""
-        try:
-            said = chosen or bound(words, pointed)
-        except ToolError as error:
-            turn.fail(error.code, str(error))
-            return
-        self._hear(said, turn)
+    def understood(self, words: str, pointed: Sequence[PointedPoint] = (), closed: str = "") -> HeardWords:
+        """What words come to now; nothing is done.
 
-    def _hear(self, words: str, turn: TurnSoFar) -> None:
-        closed, self._closed = self.close_old_question() or self._closed, ""
-        parts = read(words)
-        acts = [part.act for part in parts]
+        Args:
+            words, pointed: See `say`.
+            closed: Why the question that they may answer waits no more; empty where there was none.
+        """
         question = self.operator.question
+        at = answer_at(words, pointed) if question is not None and question.candidates else ""
+        said, points = (f"choose the one at {at}", ()) if at else (words, pointed)
+        return self._understanding.hear(said, closed if question is None else question.text, points)
+
+    def _hear(self, words: str, pointed: Sequence[PointedPoint], turn: TurnSoFar) -> None:
+        closed, self._closed = self.close_old_question() or self._closed, ""
+        heard, question = self.understood(words, pointed, closed), self.operator.question
+        if heard.answer:
+            again = question.text if question is not None else ""
+            turn.fail(heard.code, " ".join(part for part in (closed, heard.answer, again) if part))
+            return
+        self._understanding.before = heard.plan
+        acts = [act_of(act) for act in heard.plan]
         if question is not None:
-            if self._hear_answer(question, words, acts, turn):
+            if self._hear_answer(question, heard.plan, words, turn):
                 return
-        elif closed and len(acts) == 1 and _only_answers(acts[0], words):
+        elif closed and len(acts) == 1 and isinstance(acts[0], FollowUp) and acts[0].only_answers:
             turn.fail(ErrorCode.AMBIGUOUS, f"{closed} Say the whole command once more.")
             return
         turn.answers += [closed] if closed else []
-        turn.answers += [f'I take "{part.remark}" for a remark.' for part in parts if part.remark]
-        if question is None and self.operator.left and self.operator.stopped_because and not _goes_on(acts):
+        if question is None and self.operator.left and self.operator.stopped_because and not _goes_on(heard.plan):
             self._drop_plan()
-        near = self._near(acts, words) if question is None else None
-        if near is not None:
-            self.operator.question = OpenQuestion(near.question, "", self._clock(), "", (), (near.text,))
-            turn.fail(ErrorCode.AMBIGUOUS, near.question)
+        if heard.asks:
+            asked = OpenQuestion(heard.asks, "", self._clock(), "", (), heard.steps)
+            self.operator.question = asked
+            turn.fail(ErrorCode.AMBIGUOUS, asked.text)
         elif len(acts) == 1:
-            self._follow(acts[0], parts[0].said, turn)
+            self._follow(heard.plan[0], heard.steps[0], turn)
         else:
-            self._plan([part.said for part in parts], turn)
+            self._plan(heard.plan, list(heard.steps), turn)
 
-    def _near(self, acts: Sequence[Act], words: str) -> NearReading | None:
-        """The nearest sentence that can be read, for one that cannot."""
-        unread = (isinstance(act, Refused) or (isinstance(act, Deed) and self._check(act.text)) for act in acts)
-        return nearly(words) if any(unread) else None
-
-    def _hear_answer(self, question: OpenQuestion, words: str, acts: Sequence[Act], turn: TurnSoFar) -> bool:
-        """True where words answer the question that waits, or are to be said again."""
+    def _hear_answer(self, question: OpenQuestion, plan: Plan, words: str, turn: TurnSoFar) -> bool:
+        """True where a plan answers the question that waits, or words are to be said again."""
         operator = self.operator
-        meant = answered(question, self._doer.seen(heard(words)), acts, operator.answered, operator.chosen)
+        meant = answered(question, plan, operator.answered, operator.chosen)
         if meant.other == "keep":
             return False
         if meant.again:
-            turn.fail(ErrorCode.AMBIGUOUS, meant.again)
+            turn.fail(ErrorCode.AMBIGUOUS, f'I do not understand "{words[:120]}" here. {question.text}')
             return True
         operator.question = None
         if meant.other:
@@ -218,55 +211,37 @@ class Dialogue:
                 turn.answers.append(question.text)
         return True
 
-    def _follow(self, act: Act, said: str, turn: TurnSoFar) -> None:
+    def _follow(self, plan: PlanAct, step: str, turn: TurnSoFar) -> None:
         """Carry out an utterance of one act."""
-        if isinstance(act, FollowUp) and act.kind in ("go_on", "skip"):
-            self._go_on(act, turn)
+        act = act_of(plan)
+        kind = act.kind if isinstance(act, FollowUp) else ""
+        if kind in ("go_on", "skip"):
+            self._go_on(kind, turn)
             return
-        if isinstance(act, FollowUp) and act.kind in ("stop", "neither", "no_to_it"):
-            self._step(said, turn, planned=False)
+        if kind in ("stop", "cancel", "no"):
+            self._step(step, turn, planned=False)
             return
         operator = self.operator
-        whole = isinstance(act, FollowUp) and act.kind in ("undo", "put_back") and bool(sequence_of(self.robot))
+        whole = kind in ("undo", "put_back") and bool(sequence_of(self.robot))
         pending = (operator.done, operator.left, operator.stopped_because)
-        self._carry_on([said], turn, fresh=True)
+        self._carry_on([step], turn, fresh=True)
         if pending[1] and pending[2] and not operator.left and operator.question is None and not whole:
             operator.done, operator.left, operator.stopped_because = pending  # a question or "undo" in between
 
     # ---- Plans ----
 
-    def _plan(self, steps: list[str], turn: TurnSoFar) -> None:
-        """Show a plan of several steps, and carry it out; nothing moves where one of them cannot be read."""
+    def _plan(self, plan: Plan, steps: list[str], turn: TurnSoFar) -> None:
+        """Show a plan of several steps, and carry it out; nothing moves where one of them cannot be done."""
         held = "" if self.robot.held is None else self.robot.held.thing
-        for step in steps:
-            problem, held = self._problem(step, held)
+        for act, step in zip(plan, steps, strict=True):
+            problem = self._doer.problem(act)
+            if problem is None:
+                problem, held = _with_a_full_hand(act, held)
             if problem is not None:
                 turn.fail(problem.code, f'Nothing has moved, as I cannot do "{step}": {problem}')
                 return
         self._tell(_shown(steps))
         self._carry_on(steps, turn)
-
-    def _problem(self, step: str, held: str) -> tuple[ToolError | None, str]:
-        """Why a step of a plan cannot be done, as far as that is known before; and what is held after it."""
-        acts = [part.act for part in read(step)]
-        if len(acts) == 1 and isinstance(acts[0], Refused):
-            return ToolError(acts[0].code, acts[0].message), held
-        if held and len(acts) == 1 and isinstance(acts[0], FollowUp) and acts[0].kind == "same_with":
-            hint = "Say where to put it first."
-            return ToolError(ErrorCode.ALREADY_HOLDING, f"the gripper would still hold the {held}.", hint), held
-        if len(acts) != 1 or not isinstance(acts[0], Deed):
-            return None, held if all(isinstance(act, QuestionAct | SmallTalk) for act in acts) else ""
-        text = OTHER.sub(r"a \g<noun>", WHERE_IT_WAS.sub("on the table", self._doer.seen(acts[0].text)))
-        text = text if self._check(text) is None else resolved(text, "thing")
-        problem = self._check(text)
-        if problem is not None or not parses(text):
-            return problem, ""
-        command = parse_command(text)
-        if command.target is not None and held and held != "thing" and without_point(command.target.plain) != held:
-            hint = "Say where to put it first."
-            return ToolError(ErrorCode.ALREADY_HOLDING, f"the gripper would still hold the {held}.", hint), held
-        picks = command.action == "pick" and command.target is not None
-        return None, without_point(command.target.plain) if picks and command.target is not None else ""
 
     def _carry_on(self, steps: list[str], turn: TurnSoFar, fresh: bool = False) -> None:
         """Carry out steps one after the other, up to the first that fails.
@@ -293,7 +268,7 @@ class Dialogue:
             if further is not None:
                 operator.left[:1] = further
                 many = many or len(further) > 1
-                if len(further) > 1 or _stacks(step):
+                if len(further) > 1 or step.startswith("stack "):
                     self._tell(_shown(operator.left))
                 continue
             if operator.question is not None and turn.failed:
@@ -328,10 +303,10 @@ class Dialogue:
     def _drop_plan(self) -> None:
         self.operator.done, self.operator.left, self.operator.stopped_because = [], [], ""
 
-    def _go_on(self, act: FollowUp, turn: TurnSoFar) -> None:
-        operator, kind = self.operator, act.kind
+    def _go_on(self, kind: str, turn: TurnSoFar) -> None:
+        operator = self.operator
         if not operator.left:
-            turn.fail(ErrorCode.INVALID_ARGUMENT, no_plan(act.words))
+            turn.fail(ErrorCode.INVALID_ARGUMENT, NO_PLAN)
             return
         steps = operator.left[1:] if kind == "skip" else list(operator.left)
         if not steps:
@@ -348,12 +323,11 @@ class Dialogue:
 
     def _step(self, said: str, turn: TurnSoFar, planned: bool) -> list[str] | None:
         """Carry out one step; steps in its place where it stands for others, else None."""
-        parts = read(said)
-        if len(parts) > 1:
-            return [part.said for part in parts]
-        act = parts[0].act
         try:
-            return self._doer.act(act, said, turn)
+            if not is_plan(said):
+                raise ToolError(ErrorCode.NOT_UNDERSTOOD, f'"{said}" has a name that I have no words for.')
+            [act] = read_plan(said)
+            return self._doer.act(act, turn)
         except ToolError as error:
             if error.code is ErrorCode.UNAVAILABLE and not turn.episodes and not planned:
                 raise
@@ -361,27 +335,28 @@ class Dialogue:
             return None
 
 
-def _goes_on(acts: Sequence[Act]) -> bool:
+def _with_a_full_hand(act: PlanAct, held: str) -> tuple[ToolError | None, str]:
+    """Why an act cannot be done with what is held before it, and what is held after it; empty for what is not known."""
+    meant = act_of(act)
+    if act.condition is not None or act.otherwise:
+        return None, ""
+    if not isinstance(meant, Deed):
+        return None, held if isinstance(meant, QuestionAct | AnswerAct) else ""
+    named = name_of(act.objects[0])
+    if held and named not in ("", held):
+        problem = f"the gripper would still hold the {held}."
+        return ToolError(ErrorCode.ALREADY_HOLDING, problem, "Say where to put it first."), held
+    return None, named if act.kind == "pick" else ""
+
+
+def _goes_on(plan: Plan) -> bool:
     """Whether an utterance leaves a pending plan as it is."""
     kept = ("go_on", "skip", "stop", "undo", "undo_last", "put_back")
-    return all(isinstance(a, QuestionAct | SmallTalk) or (isinstance(a, FollowUp) and a.kind in kept) for a in acts)
-
-
-def _stacks(step: str) -> bool:
-    """Whether words ask for a stack: which thing goes on which is shown first, also where that is one step."""
-    return any(isinstance(part.act, GroupAct) and part.act.form == "stack" for part in read(step))
-
-
-def _only_answers(act: Act, words: str) -> bool:
-    """Whether an utterance means something only as an answer."""
-    if isinstance(act, FollowUp):
-        return act.kind in ("choice", "other_one", "yes_to_it", "no_to_it", "neither", "any_one")
-    return isinstance(act, Deed) and not parses(words) and len(words.split()) <= _SHORT_ANSWER
+    acts = [act_of(act) for act in plan]
+    return all(isinstance(a, QuestionAct | AnswerAct) or (isinstance(a, FollowUp) and a.kind in kept) for a in acts)
 
 
 _CLOSED_BY_STOP = "The arm was stopped after I had asked, which closed my question."
-_SHORT_ANSWER = 5
-"""Longest utterance that is taken for an answer that came too late, where it is no command [words]: "the red one"."""
 
 
 def _listed(steps: Sequence[str]) -> str:

@@ -8,43 +8,30 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from toolhand.agent_node.dialogue.acts import (
-    Act,
-    Deed,
-    FollowUp,
-    GroupAct,
-    QuestionAct,
-    Refused,
-    SkillAct,
-    SmallTalk,
-    Unsure,
-)
-from toolhand.agent_node.dialogue.answering import question_of, which_command
-from toolhand.agent_node.dialogue.clauses import parses
-from toolhand.agent_node.dialogue.follow_ups import WHERE_IT_WAS, FollowUps
-from toolhand.agent_node.dialogue.learning import learn, named_thing, note_failure
+from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
+from toolhand.agent_node.dialogue.answering import question_of
+from toolhand.agent_node.dialogue.follow_ups import FollowUps
 from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy, measured
 from toolhand.agent_node.dialogue.looking import found as looked
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.memory import OperatorMemory
-from toolhand.agent_node.dialogue.naming import OTHER, named_again, others, resolved
+from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of, others
 from toolhand.agent_node.dialogue.questions import NOTHING_REAL, question_policy
+from toolhand.agent_node.dialogue.reading import act_of, spread
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.skills import skill_policy
-from toolhand.agent_node.dialogue.sorting import CHECK
 from toolhand.agent_node.dialogue.telling import names_seen
-from toolhand.agent_node.dialogue.wordings import is_place, joints, table
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.memory import POINTED, RobotMemory, Spot, at_point, without_point
-from toolhand.agent_node.open_question import OpenQuestion
-from toolhand.agent_node.policies.scripted.commands import parse_command
-from toolhand.agent_node.policies.scripted.points import the
+from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
+from toolhand.agent_node.plan.likeness import nearest_name
+from toolhand.agent_node.plan.reading import read_plan, say_act
+from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
-from toolhand.tool_nodes.language.phrases import parse_noun_phrase
-from toolhand.tool_nodes.language.speeds import at_that_speed, spoken_speed
-from toolhand.tool_nodes.language.viewpoint import in_the_picture
-from toolhand.tool_nodes.language.words import tokenize
+from toolhand.tool_nodes.language.speeds import spoken_speed
+from toolhand.tool_nodes.language.words import COLOURS
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -55,8 +42,6 @@ Check = Callable[[str], ToolError | None]
 
 BACK_M = 0.01
 """A thing that is put back stands where it stood, up to this [m]; further off the answer says how far."""
-_HANDED = re.compile(r"\bover\b|\bto me\b|\b(?:give|hand|pass)(?: it)? me\b|\bgimme\b")
-"""Words of handing over that mean more than to pick up."""
 _HIDDEN = frozenset(
     {
         ErrorCode.OBJECT_NOT_FOUND,
@@ -71,21 +56,6 @@ _HIDDEN = frozenset(
     }
 )
 """Codes of what a hand over the table may bring about."""
-OTHER_ONE = ("the other one", "the other", "other one", "the second one")
-"""A thing of the name that was spoken of last, but another one."""
-_IT_ALONE = re.compile(
-    r"(?:(?:please|now|just) )*[a-z]+ (?:up )?(?:it|that|this|them|one)(?: (?:up|down|now|please|there|away))*[ .!?]*"
-)
-"""An order of something that nobody has named."""
-WHERE_TO = 'I see no bin: where shall I put {}? Answer such as "in the bowl" or "on the left side of the table".'
-"""Question about a thing that is to be gone, where there is no bin."""
-_A_BIT = re.compile(
-    r"^(?:just )?(?:(?:a|another) (?:little )?(?:bit|little|lot|tad|touch)|slightly|much|even|then|and) (?:more )?"
-)
-"""What may stand before a place that is said alone."""
-
-_MORE = re.compile(r"\b(?:more|even (?:more|further|farther))\b(?= (?:to|left|right|back|forwards?|backwards?)\b)")
-"""Other words for "further" in a place that is said alone."""
 
 
 @dataclass
@@ -111,9 +81,9 @@ class TurnSoFar:
         self.failed = True
 
 
-def no_plan(words: str) -> str:
-    """The refusal to go on where no plan is left."""
-    return f'There is no plan that I could go on with: nothing is left to "{words}".'
+_OFFERED = re.compile(r"do you mean the ([^?;]+)\?")
+"""What a pointing tool offers for a name that nothing here has."""
+NO_PLAN = "There is no plan that I could go on with: nothing is left to be done."
 
 
 class Doer:
@@ -135,59 +105,112 @@ class Doer:
     ) -> None:
         self._run, self._robot, self._operator, self._check = run, robot, operator, check
         self._protocol, self._clock = protocol, clock
-        self._follow_ups = FollowUps(robot, operator, clock)
-        self._offers = False
+        self._follow_ups = FollowUps(robot, operator)
+        self._held_before = False
 
-    def act(self, act: Act, said: str, turn: TurnSoFar) -> list[str] | None:
-        """Carry out one act.
+    def act(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
+        """Carry out one act; what nothing is called by, but for one name that is seen, is taken for that.
 
         Args:
-            act: Act that is asked for.
-            said: Words of the operator for it.
+            plan: Act that is asked for.
             turn: Gets what comes of it.
 
         Returns:
-            Steps in its place where it stands for others, else None.
+            Steps in its place where it stands for others, in the robot's words, else None.
 
         Raises:
             ToolError: For what cannot begin, or is not there.
         """
-        operator = self._operator
+        answers, failed = list(turn.answers), turn.failed
+        try:
+            steps, missing = self._once(plan, turn), None
+        except ToolError as error:
+            steps, missing = None, error
+        code = turn.code if missing is None else missing.code
+        if failed or code not in NOT_THERE or not (missing or turn.failed):
+            if missing is not None:
+                raise missing
+            return steps
+        meant, told = self._called_otherwise(plan, str(missing) if missing else turn.answers[-1])
+        if meant == plan:
+            if missing is not None:
+                raise missing
+            return steps
+        turn.answers, turn.failed, turn.code = [*answers, told], False, None
+        return self._once(meant, turn)
+
+    def _called_otherwise(self, plan: PlanAct, answer: str) -> tuple[PlanAct, str]:
+        """An act with the names that a pointing tool sees for those it does not know, and the sentence that says so."""
+        offered, told = _OFFERED.search(answer), []
+        # A name that is known and of nothing here is no other name for what is here, but for one that the tool offers.
+        seen = [offered[1]] if offered else [name for name, _, _ in names_seen(answer)] * ("I do not know" in answer)
+
+        def known(ref: ObjectRef) -> ObjectRef:
+            if not ref.words or ref.words not in answer or ref.words in seen:
+                return ref
+            name = seen[0] if offered and not _other_colour(ref.words, seen[0]) else nearest_name(ref.words, seen)
+            told.extend([f'I take "{ref.words}" for the {name}.'] if name else [])
+            return replace(ref, words=name) if name else ref
+
+        return mapped(plan, known), " ".join(told)
+
+    def _once(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
+        if plan.condition is not None or plan.otherwise:
+            return self._where_it_holds(plan, turn)
+        if isinstance(said := act_of(plan), FollowUp):
+            return self._follow_up(said, plan, turn)
+        plan = self._without_others(self._follow_ups.resolved(plan), turn)
+        plan = replace(plan, speed=plan.speed or self._operator.pace)
+        if len(parts := spread((plan,))) > 1:
+            return [say_act(each) for each in parts]
+        act, step = act_of(plan), say_act(plan)
         match act:
-            case SmallTalk(kind):
-                turn.answers.append(table("smalltalk")[kind].answer)
+            case AnswerAct(answer):
+                turn.answers.append(answer)
             case Refused(code, message):
                 turn.fail(code, message)
-            case Unsure(commands):
-                operator.question = which_command(commands, self._clock())
-                turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
-            case FollowUp():
-                return self._follow_up(act, said, turn)
             case GroupAct():
-                return self._group(act, said, turn)
-            case QuestionAct(kind, things, asked):
-                meant = tuple(self._last_thing() or each if each in ("it", "that", "them") else each for each in things)
-                meant = tuple(self._the_other(turn) if each in OTHER_ONE else each for each in meant)
-                policy = question_policy(QuestionAct(kind, meant, asked), self._robot, self._protocol)
-                self._fixed(said, policy, turn)
-            case SkillAct(name, thing, speed):
-                if steps := self._lifted_first(act, said):
-                    return [at_that_speed(step, said) for step in steps]
-                if self._is_deed(act, said):
-                    self._deed(said, turn)
-                else:
-                    named = self._last_thing() if thing in ("it", "that", "them") else thing
-                    kept = spoken_speed(operator.pace)
-                    share = kept.share if speed == 1.0 and kept is not None and spoken_speed(said) is None else speed
-                    self._fixed(said, skill_policy(SkillAct(name, named, share), self._robot, self._protocol), turn)
-                    # What is held out is let go of there.
-                    self._offers = name == "hand_over" and not turn.failed and self._robot.held is not None
-            case Deed(text):
-                self._deed(text, turn, spoken=said)
+                return self._group(act, plan, turn)
+            case QuestionAct():
+                self._fixed(step, question_policy(act, self._robot, self._protocol), turn)
+                self._note_spoken_of(plan, turn)
+            case SkillAct():
+                if steps := self._lifted_first(act, plan):
+                    return steps
+                self._fixed(step, skill_policy(act, self._robot, self._protocol), turn)
+                self._note_spoken_of(plan, turn)
+            case Deed():
+                self._deed(plan, turn)
         return None
 
-    def _group(self, act: GroupAct, said: str, turn: TurnSoFar) -> list[str]:
+    def _where_it_holds(self, act: PlanAct, turn: TurnSoFar) -> list[str]:
+        """The step of an act whose condition holds; none of another one."""
+        if act.otherwise and self._held_before:
+            return []
+        if act.condition is not None:
+            condition = self._follow_ups.known(act.condition)
+            self._held_before = self._sees(condition, turn)
+            if not self._held_before:
+                turn.answers.append(f"I see no {bare_phrase(condition)}.")
+                return []
+            self._operator.last_thing = name_of(condition)
+        return [say_act(each) for each in spread((replace(act, condition=None, otherwise=False),))]
+
+    def _sees(self, ref: ObjectRef, turn: TurnSoFar) -> bool:
+        """Whether a look finds an object. Raises ToolError as `looking.found`."""
+        phrase = bare_phrase(ref)
+        turn.episodes.append(self._run(f"is there {noun_phrase(ref)}", LookPolicy([phrase], self._protocol), ""))
+        return bool(looked(turn.episodes[-1]).get(phrase))
+
+    def _note_spoken_of(self, plan: PlanAct, turn: TurnSoFar) -> None:
+        """ "It" means the only object of a question or a skill from now on."""
+        named = [ref for ref in plan.objects if not ref.is_many]
+        if self._robot.held is None and not turn.failed and len(named) == 1 and (name := name_of(named[0])):
+            self._operator.last_thing = name
+
+    def _group(self, act: GroupAct, plan: PlanAct, turn: TurnSoFar) -> list[str]:
         """The steps of what a look has to come before."""
+        said = say_act(plan)
 
         def measure(points: Sequence[tuple[float, float]]) -> list[SeenBox | None]:
             turn.episodes.append(self._run(said, MeasurePolicy(points, self._protocol), ""))
@@ -197,119 +220,98 @@ class Doer:
             turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
             return looked(turn.episodes[-1])
 
-        if self._last_thing() and {"it", "that", "them"} & set(act.place.split()):
-            named = the(self._last_thing())
-            act = replace(act, place=re.sub(r"\b(?:it|that|them)\b", named, act.place, count=1))
-        steps = steps_of(act, look, measure)
+        steps = [replace(step, speed=plan.speed) for step in steps_of(act, look, measure)]
         if not steps:
             turn.answers.append("Things of one colour stand together.")
         for step in steps:
-            problem = None if step == CHECK else self._check(WHERE_IT_WAS.sub("on the table", step))
-            if problem is not None:
+            if (problem := self.problem(step)) is not None:
                 raise problem
-        return [step if step == CHECK else at_that_speed(step, said) for step in steps]
+        return [say_act(step) for step in steps]
 
-    def _lifted_first(self, act: SkillAct, said: str) -> list[str]:
-        """The steps of "hand over the can" and of "lift the can a little" where the hand is empty; none elsewhere."""
-        if self._robot.held is not None or act.thing in ("", "it", "that", "them"):
+    def problem(self, step: PlanAct) -> ToolError | None:
+        """Why the session's policy cannot do a deed, as far as its words show; None for what is no deed."""
+        if not isinstance(act_of(step), Deed):
+            return None
+        known = [PlacePart("spot", "on the table") if part.kind == "was" else part for part in step.place]
+        plain = mapped(replace(step, place=tuple(known), speed=""), _known_by_words)
+        return self._check(sentence(plain))
+
+    def _lifted_first(self, act: SkillAct, plan: PlanAct) -> list[str]:
+        """The steps of a skill with an object that is not held, where the hand is empty; none elsewhere."""
+        if self._robot.held is not None or not plan.objects or plan.objects[0].quantity == "it":
             return []
-        handed = act.name == "hand_over" and _HANDED.search(said.lower()) is not None
+        if act.name not in ("hand_over", "lift_a_little", "upright"):
+            return []
         # A pick lifts to the one height of the park position, which is more than a little.
-        then = "hand it over" if handed else "hold it a little above the table" if act.name == "lift_a_little" else ""
-        return [f"pick up {the(act.thing.removeprefix('the '))}", then] if then else []
-
-    def _is_deed(self, act: SkillAct, said: str) -> bool:
-        """Whether words of a skill are a plain command here: "give me the can" picks it up, where it is not held."""
-        held = self._robot.held
-        words = set(said.lower().rstrip(".!").split())
-        if act.name not in ("open_gripper", "hand_over", "lift_a_little"):
-            return False
-        if act.name == "open_gripper" and (self._offers or not words & {"let", "release"}):
-            return False
-        if act.name == "hand_over" and held is not None:
-            return bool(act.thing) and without_point(parse_noun_phrase(act.thing).plain) != held.thing
-        little = {"little", "bit", "slightly", "higher", "touch", "tad"} & words
-        if little or (act.name != "open_gripper" and held is not None):
-            return False
-        if act.name != "open_gripper" and not (act.thing or self._last_thing()):
-            return False
-        text = resolved(said, self._last_thing(), held is not None)
-        return self._check(text) is None and parses(text)
+        it = (ObjectRef("it"),)
+        then = replace(plan, kind="hold_low", objects=()) if act.name == "lift_a_little" else replace(plan, objects=it)
+        return [say_act(replace(plan, kind="pick")), say_act(then)]
 
     def _fixed(self, said: str, policy: Policy, turn: TurnSoFar) -> None:
         """Have a fixed policy carry out a question or a skill."""
         episode = self._run(said, policy, "")
         turn.episodes.append(episode)
-        learn(self._robot, said, episode, self._clock())
+        learn_of(self._robot, said, episode.records, self._clock())
         if episode.error_code is None:
             turn.answers.append(episode.answer)
             return
-        asked = question_of(episode, said, self._clock(), self.seen)
+        asked = question_of(episode, said, self._clock())
         if episode.error_code is ErrorCode.AMBIGUOUS and asked.candidates:
             self._operator.question = asked
             turn.fail(ErrorCode.AMBIGUOUS, asked.text)
         else:
             turn.fail(episode.error_code, episode.answer)
 
-    def _follow_up(self, act: FollowUp, said: str, turn: TurnSoFar) -> list[str] | None:
+    def _follow_up(self, act: FollowUp, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
         if act.kind in ("undo", "undo_last", "put_back"):
             if act.kind != "undo_last" and (steps := self._follow_ups.sequence_back(act)):
-                return [at_that_speed(step, said) for step in steps]
-            command = at_that_speed(self._follow_ups.taking_back(act), said)
-            self._deed(command, turn, taking_back=act.kind != "put_back" or act.words in ("", "them"))
+                return [_at_speed(step, plan.speed) for step in steps]
+            back = replace(self._follow_ups.taking_back(act), speed=plan.speed)
+            named = act.object is not None and act.object.quantity not in ("it", "them")
+            self._deed(back, turn, taking_back=act.kind != "put_back" or not named)
             return None
         if act.kind in ("go_on", "skip"):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, no_plan(act.words))
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, NO_PLAN)
         meant = self._follow_ups.meant(act)
         if isinstance(meant, str):
             turn.answers.append(meant)
             return None
-        return [at_that_speed(step, said) for step in meant]
+        return [_at_speed(step, plan.speed) for step in meant]
 
-    def _deed(self, said: str, turn: TurnSoFar, taking_back: bool = False, spoken: str = "") -> None:
-        """Have the session's policy carry out one command, and remember what came of it.
+    def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> None:
+        """Have the session's policy carry out one deed, and remember what came of it.
 
         Args:
-            said: The command.
+            said: The deed.
             turn: Gets what comes of it.
             taking_back: It takes an earlier deed back.
-            spoken: Words of the operator, where they are others.
         """
-        said = self._with_verb(said)
-        seen = self.seen(said)
-        if seen != said and not taking_back:
-            turn.answers.append(f'In the camera\'s picture that is "{seen}".')
-        text = self._follow_ups.now(self._follow_ups.placed_where(seen.rstrip(" .!")))
-        text = resolved(seen if text == seen.rstrip(" .!") else text, self._last_thing(), self._robot.held is not None)
-        text = self._without_other(at_that_speed(text, self._operator.pace), turn)
-        if not parses(text) and _IT_ALONE.fullmatch(" ".join(map(str, tokenize(text)))):
-            raise ToolError(ErrorCode.AMBIGUOUS, f'I do not know what is meant in "{said}": name the thing.')
-        stood = self._spot_in(text) if taking_back else None
-        nameless = self._robot.held is None and _names_no_kind(text)
+        act = self._follow_ups.now(self._follow_ups.placed_where(said))
+        act = replace(act, speed=act.speed or self._operator.pace)
+        text, [ref] = sentence(act), act.objects
+        stood = self._spot_in(act) if taking_back else None
+        nameless = self._robot.held is None and act.kind == "pick" and is_nameless(ref)
         before = self._names(text, turn) if nameless else Counter[str]()
-        episode = self._from_home(text, turn)
-        deed = learn(self._robot, text, episode, self._clock(), undone=taking_back)
+        episode = self._from_home(act, text, turn)
+        now_s = self._clock()
+        deed = learn_of(self._robot, text, episode.records, now_s, taking_back, name_of(ref))
         if nameless and self._robot.held is not None and len(gone := before - self._names(text, turn)) == 1:
             self._robot.deeds[-1] = replace(self._robot.deeds[-1], known_as=next(iter(gone)))
         also_moved = _also_moved(episode)
         if not episode.success and episode.error_code not in (None, ErrorCode.AMBIGUOUS):
-            note_failure(self._robot, text, str(episode.error_code), self._clock())
+            failed = DoneDeed(text, "pick" if act.kind == "pick" else "place", name_of(ref), success=False)
+            self._robot.note(replace(failed, error_code=str(episode.error_code), time_s=now_s))
         back = taking_back and deed is not None and deed.success and deed.action == "place"
         beside_m = _apart(stood, deed.after) if back and deed is not None else 0.0
         if back:
             self._follow_ups.note_taken_back()
         operator = self._operator
-        if deed is not None:
-            operator.last_thing = deed.thing
-        elif thing := named_thing(text):
-            operator.last_thing = thing
-        if not taking_back and (episode.success or episode.error_code is not ErrorCode.NOT_UNDERSTOOD):
-            operator.last_said = named_again(text, operator.last_thing)
+        operator.last_thing = deed.thing if deed is not None else name_of(ref) or operator.last_thing
+        if not taking_back:
+            known = operator.last_thing if ref.quantity == "it" else ""
+            operator.last_said = say_act(replace(said, objects=(called(known),)) if known else said)
         if episode.error_code is ErrorCode.AMBIGUOUS:
-            operator.question = question_of(episode, text, self._clock(), self.seen)
-            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
-        elif episode.error_code in NOT_THERE and _no_bin(text, spoken):
-            operator.question = OpenQuestion(WHERE_TO.format(the(named_thing(text) or "it")), text, self._clock())
+            operator.question = question_of(episode, say_act(act), self._clock())
             turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
@@ -328,41 +330,48 @@ class Doer:
         told = next((error.message for error in errors if error is not None and error.code in NOT_THERE), "")
         return Counter({name: number for name, _, number in names_seen(told)})
 
-    def _without_other(self, text: str, turn: TurnSoFar) -> str:
-        """A command with the point of "the other can": the one that was not spoken of or moved before.
+    def _without_others(self, act: PlanAct, turn: TurnSoFar) -> PlanAct:
+        """An act with the point of "the other can": not the can of the same act, or the one that was moved before.
 
         Raises:
             ToolError: AMBIGUOUS where several are others, OBJECT_NOT_FOUND where none is.
         """
-        found = OTHER.search(text)
-        if found is None:
-            return text
-        named = self._other_of(found["noun"], found.group(), turn)
-        return f"{text[: found.start()]}{named}{text[found.end() :]}"
-
-    def _the_other(self, turn: TurnSoFar) -> str:
-        """Words with a point for the other thing of the name that was spoken of last. Raises ToolError."""
-        name = without_point(self._last_thing())
+        named = objects_of(act)
+        asked = next((ref for ref in named if ref.quantity in ("the other", "another")), None)
+        if asked is None:
+            return act
+        name = self._operator.last_thing if is_nameless(asked) else bare_phrase(asked)
         if not name:
             raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know which other one is meant.", "Name the thing.")
-        return self._other_of(name, "the other one", turn)
-
-    def _other_of(self, name: str, said: str, turn: TurnSoFar) -> str:
-        turn.episodes.append(self._run(said, LookPolicy([name], self._protocol), ""))
-        points = others(looked(turn.episodes[-1]).get(name, []), self._robot, name)
-        if len(points) != 1:
+        said, plain = noun_phrase(asked), name_of(called(name))
+        head = plain.rpartition(" ")[2]
+        first = next((ref for ref in named if ref != asked and name_of(ref).rpartition(" ")[2] == head), None)
+        phrases = [name] if first is None or first.point is not None else [name, bare_phrase(first)]
+        turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
+        found = looked(turn.episodes[-1])
+        points = found.get(name, [])
+        if first is None:
+            points = others(points, self._robot, name)
+        else:
+            # Of two alike the first may be either, as what is said of it holds for both.
+            own = [first.point] if first.point is not None else found.get(bare_phrase(first), [])
+            taken = own[:1] if len(own) == 1 or len(points) == 2 else own
+            points = [point for point in points if not any(near(point, each) for each in taken)]
+            if len(taken) == 1:
+                act = mapped(act, lambda ref: called(name_of(ref), taken[0]) if ref == first else ref)
+        if not points or (len(points) > 1 and asked.quantity == "the other"):
             code = ErrorCode.AMBIGUOUS if points else ErrorCode.OBJECT_NOT_FOUND
             raise ToolError(code, f'I see {len(points)} that "{said}" may mean.', "Say which one by its place.")
-        return f"the {name} at {at_point(points[0])}"
+        return mapped(act, lambda ref: called(plain, points[0]) if ref == asked else ref)
 
-    def _from_home(self, text: str, turn: TurnSoFar) -> Episode:
+    def _from_home(self, act: PlanAct, text: str, turn: TurnSoFar) -> Episode:
         """Run a command from where the camera sees the table: a hand that a skill has left over it goes home first.
 
         An empty one goes only once it is seen what is meant, or where the command has failed: it may be one about which
         the operator has to be asked, and that moves nothing.
         """
         robot = self._robot
-        if robot.over_table and parses(text) and (robot.held is not None or self._is_clear(text, turn)):
+        if robot.over_table and self._check(text) is None and (robot.held is not None or self._is_clear(act, turn)):
             self._go_home(turn)
         episode = self._run(text, None, robot.text())
         turn.episodes.append(episode)
@@ -371,13 +380,13 @@ class Doer:
             turn.episodes.append(episode)
         return episode
 
-    def _is_clear(self, text: str, turn: TurnSoFar) -> bool:
-        """Whether a look finds one thing for each that a command names."""
-        command = parse_command(text)
-        named = [thing.text for thing in (command.target, *command.references) if thing is not None]
+    def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
+        """Whether a look finds one thing for each that a deed names."""
+        known = [ref for ref in objects_of(act) if ref.point is None and name_of(ref)]
+        named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
         if not named:
             return True
-        turn.episodes.append(self._run(text, LookPolicy(named, self._protocol), ""))
+        turn.episodes.append(self._run(sentence(act), LookPolicy(named, self._protocol), ""))
         try:
             points = looked(turn.episodes[-1])
         except ToolError:
@@ -387,46 +396,31 @@ class Doer:
     def _go_home(self, turn: TurnSoFar) -> bool:
         policy = skill_policy(SkillAct("park"), self._robot, self._protocol, on_the_way=True)
         turn.episodes.append(self._run("go home", policy, ""))
-        learn(self._robot, "go home", turn.episodes[-1], self._clock())
+        learn_of(self._robot, "go home", turn.episodes[-1].records, self._clock())
         return turn.episodes[-1].error_code is None
 
-    def _with_verb(self, said: str) -> str:
-        """A place alone goes on with the last thing: "a bit further left" is where to put it."""
-        words = said.strip().rstrip(".!").lower()
-        while words.split(" ", 1)[0].rstrip(",") in (*joints()["leads"], "no", "nope"):
-            words = words.partition(" ")[2]
-        if not (self._robot.held or self._operator.last_thing) or parses(said):
-            return said
-        words = _MORE.sub("further", words)
-        start = _A_BIT.sub("", words).split()
-        put = f"put it {words}"
-        return put if is_place([*start, ""]) and parses(put) else said
-
-    def _spot_in(self, text: str) -> Spot | None:
-        """Where the thing stood that a command puts back: the newest spot that it names by its point."""
+    def _spot_in(self, act: PlanAct) -> Spot | None:
+        """Where the thing stood that an act puts back: the newest spot that it names by its point."""
         spots = [deed.before for deed in reversed(self._robot.deeds) if deed.before is not None]
-        return next((spot for spot in spots if at_point(spot.point) in text), None)
-
-    def _last_thing(self) -> str:
-        """Words for what "it" means: with its point where that is known."""
-        return self._follow_ups.last_thing()
-
-    def seen(self, words: str) -> str:
-        """Words with left and right as the camera sees them."""
-        return in_the_picture(words, self._operator.whose_left == "robot")
+        return next((spot for spot in spots if spot.point == act.place[0].point), None)
 
 
-def _names_no_kind(text: str) -> bool:
-    """Whether a command picks up a thing by words that name no kind: "pick up the dark red one"."""
-    command = parse_command(text) if parses(text) else None
-    return command is not None and command.target is not None and command.action == "pick" and not command.target.head
+def _at_speed(step: str, speed: str) -> str:
+    """A step as slow as was asked for, where it does not say so itself."""
+    [act] = read_plan(step)
+    return say_act(replace(act, speed=act.speed or speed))
 
 
-def _no_bin(text: str, spoken: str) -> bool:
-    """Whether a command is to the bin, and the operator has named none: "get rid of it"."""
-    command = parse_command(text) if parses(text) else None
-    named = command is not None and [reference.plain for reference in command.references] == ["bin"]
-    return named and bool(spoken) and "bin" not in tokenize(spoken)
+def _known_by_words(ref: ObjectRef) -> ObjectRef:
+    """An object as a command may name it that nothing was said before."""
+    if ref.quantity in ("it", "them"):
+        return called("thing")
+    return replace(ref, quantity="a") if ref.quantity in ("the other", "another") else ref
+
+
+def _other_colour(words: str, name: str) -> bool:
+    """Whether words name a colour that a name does not have."""
+    return any(word in COLOURS and word not in name.split() for word in words.split())
 
 
 def _has_moved(episode: Episode) -> bool:

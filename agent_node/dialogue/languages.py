@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
-from toolhand.agent_node.dialogue.wordings import FOLDER, known_words
-from toolhand.agent_node.policies.scripted.foreign import is_english
+from toolhand.agent_node.plan.grammar import symbols
+from toolhand.tool_nodes.language.vocabulary import catalogue_lexicon
+from toolhand.tool_nodes.language.words import COLOURS, DETERMINERS, FILLERS, FUNCTION_WORDS, GENERIC, SIDES, word_set
 from toolhand.tool_nodes.plain_yaml import load
 
 _SCRIPTS = {
@@ -26,7 +28,7 @@ _FEWEST = 2
 
 @functools.cache
 def _languages() -> dict[str, tuple[frozenset[str], str]]:
-    document = load((FOLDER / "languages.yaml").read_bytes())
+    document = load(Path(__file__).with_name("languages.yaml").read_bytes())
     return {name: (frozenset(entry["words"].split()), entry["answer"]) for name, entry in document.items()}
 
 
@@ -58,4 +60,19 @@ def answer_in_its_language(text: str, words: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _is_english(word: str) -> bool:
-    return is_english(word) or word in known_words()
+    return word in _own_words() or word in catalogue_lexicon().words
+
+
+@functools.cache
+def _own_words() -> frozenset[str]:
+    """The words of the robot's own grammar, and small English ones that it has no use for."""
+    own = frozenset(word for symbol in symbols() for word in symbol.split())
+    return own.union(_SMALL, FUNCTION_WORDS, DETERMINERS, FILLERS, GENERIC, SIDES, COLOURS)
+
+
+_SMALL = word_set(
+    """
+    the a an this that my your in on to of and it is me i do no at by up down please as one its our so am are was were
+    been take get give bring grab move hand place put pick play la
+    """
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from toolhand.agent_node.open_question import OpenQuestion
 
@@ -16,13 +15,12 @@ class OperatorMemory:
         question: The question that waits for an answer.
         answered: The question that was answered last, whose other candidates "the other one" may mean.
         chosen: Index of the candidate that was chosen then; -1 for none.
-        last_thing: Words of the thing that "it" means.
-        last_said: The last command that was understood.
-        done: Steps of the pending plan that are done.
+        last_thing: Plain name of the thing that "it" means.
+        last_said: The last deed that was understood, in the robot's words.
+        done: Steps of the pending plan that are done, in the robot's words.
         left: Steps of it that are not done, in order.
         stopped_because: Why the plan did not go on; empty where none waits.
-        pace: Words for the speed of what follows, such as "a bit slower"; empty for as fast as is allowed.
-        whose_left: Viewer whose left and right are meant: as the camera's picture shows it, or the robot's own.
+        pace: Speed of what follows, "slowly" or such as "40 %"; empty for as fast as is allowed.
     """
 
     question: OpenQuestion | None = None
@@ -34,4 +32,3 @@ class OperatorMemory:
     left: list[str] = field(default_factory=list)
     stopped_because: str = ""
     pace: str = ""
-    whose_left: Literal["camera", "robot"] = "camera"

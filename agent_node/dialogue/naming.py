@@ -1,30 +1,88 @@
-"""Pronouns of a command: what they mean is put in their place, so that a policy reads a whole sentence."""
+"""Objects of an act: their names, those that only the memory knows, and others in their place."""
 
 from __future__ import annotations
 
+import functools
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from toolhand.agent_node.dialogue.clauses import parses
-from toolhand.agent_node.memory import RobotMemory
+from toolhand.agent_node.memory import RobotMemory, without_point
+from toolhand.agent_node.plan.spoken import bare_phrase
+from toolhand.agent_node.plan.types import ObjectRef, PlanAct
 from toolhand.agent_node.policies.scripted.commands import parse_command
-from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
-from toolhand.agent_node.policies.scripted.verbs import VERBS
-from toolhand.tool_nodes.language.traced import origin, spoken_words
-from toolhand.tool_nodes.language.words import stem, tokenize, word_set
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.words import GENERIC, stem
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-_PRONOUNS = ("it", "that", "this", "them")
-"""Words that may mean the thing that was spoken of last."""
+ChangeObject = Callable[[ObjectRef], ObjectRef]
+"""Gives an object in the place of another."""
+_SAME_THING = 0.06
+"""Normalized distance up to which a point is that of a thing that was put there [-]: some 6 cm, most of its width."""
 
-OTHER = re.compile(
-    r"\b(?:the|my) other (?P<noun>(?!(?:ones?|side|way|end|hand|half|corner|edge|part|things?)\b)"
-    r"(?:[a-z]+ ){0,2}?[a-z]+)(?=$|[,.]| (?:in|into|on|onto|to|next|beside|behind|between|near|at|away|over|from|closer"
-    r"|and|please|up|too)\b)",
-    re.IGNORECASE,
-)
-"""A thing that is another one than that which was spoken of: "the other can"."""
+
+def parse_problem(text: str) -> ToolError | None:
+    """Why the scripted policy cannot read a text as one command; None where it can."""
+    problem = _problem(text)
+    return None if problem is None else ToolError(*problem)
+
+
+@functools.lru_cache(maxsize=256)
+def _problem(text: str) -> tuple[ErrorCode, str, str] | None:
+    """Code, message and hint: an error that is kept would keep, by its traceback, the robot of whoever said it."""
+    try:
+        parse_command(text)
+    except ToolError as error:
+        return error.code, error.message, error.hint
+    return None
+
+
+def name_of(ref: ObjectRef) -> str:
+    """The plain name of an object, e.g. "red box" of "the leftmost red box"; empty for a pronoun."""
+    if ref.quantity in ("it", "them", "me", "you"):
+        return ""
+    if ref.quantity == "something" or not ref.words:
+        return "object"
+    return without_point(parse_noun_phrase(bare_phrase(ref)).plain)
+
+
+def is_nameless(ref: ObjectRef) -> bool:
+    """Whether an object is described by words that name no kind: "the dark red one"."""
+    head = ref.words.rpartition(" ")[2]
+    return ref.quantity == "something" or head.removesuffix("s") in GENERIC
+
+
+def called(name: str, point: tuple[float, float] | None = None) -> ObjectRef:
+    """The object of a plain name, at a point."""
+    return ObjectRef("the", name, point=point)
+
+
+def changed(ref: ObjectRef, change: ChangeObject) -> ObjectRef:
+    """An object after a change of it and, before that, of those within it."""
+    clauses = tuple(
+        replace(each, objects=tuple(changed(inner, change) for inner in each.objects)) for each in ref.clauses
+    )
+    return change(replace(ref, clauses=clauses, rest=tuple(changed(inner, change) for inner in ref.rest)))
+
+
+def mapped(act: PlanAct, change: ChangeObject) -> PlanAct:
+    """An act with each of its objects changed, those within others first."""
+    objects = tuple(changed(ref, change) for ref in act.objects)
+    place = (replace(part, objects=tuple(changed(ref, change) for ref in part.objects)) for part in act.place)
+    return replace(act, objects=objects, place=tuple(place))
+
+
+def objects_of(act: PlanAct) -> list[ObjectRef]:
+    """Every object that an act names, those within others first."""
+    found: list[ObjectRef] = []
+
+    def note(ref: ObjectRef) -> ObjectRef:
+        found.append(ref)
+        return ref
+
+    mapped(act, note)
+    return found
 
 
 def others(points: Sequence[PicturePoint], robot: RobotMemory, name: str) -> list[PicturePoint]:
@@ -39,58 +97,3 @@ def others(points: Sequence[PicturePoint], robot: RobotMemory, name: str) -> lis
     deeds = [deed for deed in robot.deeds if deed.success and {stem(word) for word in deed.thing.split()} & words]
     spots = [deed.after.point for deed in deeds[-1:] if deed.after is not None]
     return [point for point in points if all(math.dist(point, spot) > _SAME_THING for spot in spots)]
-
-
-_SAME_THING = 0.06
-"""Normalized distance up to which a point is that of a thing that was put there [-]: some 6 cm, most of its width."""
-
-
-def resolved(text: str, thing: str, holds: bool = False) -> str:
-    """A command with words for a thing in the place of "it"; the same where it needs none, or none is known.
-
-    Args:
-        text: The command.
-        thing: Words for what was spoken of last, without an article, e.g. "lemon at (0.480, 0.420)"; empty for nothing.
-        holds: The gripper holds something, which "it" then means to a policy by itself.
-    """
-    if not thing:
-        return text
-    if parses(text):
-        command = parse_command(text)
-        needs = command.action == "place" and command.target is None and command.held_as is None and not holds
-        if not needs or command.relation == "anywhere":
-            return text
-    named = _without_pronoun(text, thing)
-    return named if named != text and parses(named) else text
-
-
-def named_again(text: str, thing: str) -> str:
-    """A command that is to be said again, with the plain name of its thing in the place of "it"."""
-    return resolved(text, thing) if parses(text) else text
-
-
-def _without_pronoun(text: str, thing: str) -> str:
-    tokens = tokenize(text)
-    spans = spoken_words(text)
-    at = [k for k, token in enumerate(tokens) if token in _PRONOUNS]
-    following = [k for k in at if _stands_for_a_thing(tokens, k)]
-    if not following:
-        return text
-    word = next(iter(sorted(origin([tokens[following[0]]]))), None)
-    if word is None:
-        return text
-    begin, end = spans[word]
-    return f"{text[:begin]}{the(thing)}{text[end:]}"
-
-
-def _stands_for_a_thing(tokens: Sequence[str], at: int) -> bool:
-    """Whether "that" or "it" stands for a thing here: it ends the command, or no noun follows it."""
-    if tokens[at] == "it":
-        return True
-    after = tokens[at + 1] if at + 1 < len(tokens) else ""
-    before = tokens[at - 1] if at else ""
-    return (before in VERBS or before in ("up", "down")) and (not after or after in _AFTER)
-
-
-_AFTER = word_set("in into on onto to next behind between beside back down up away there , . and")
-"""What follows a pronoun, and no adjective or noun."""

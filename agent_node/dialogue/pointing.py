@@ -1,19 +1,20 @@
 """Words that point: "this one", "that can", "here" mean what the operator has pointed at, in order.
 
-They become words that stand alone, "the thing at (0.412, 0.530)" and "on the free spot at (0.700, 0.600)", so that
-every policy is given the points in its sentence, whatever protocol it writes.
+A reader is given a noun in the place of each, "put the lantern on the compass", and the points come back into its plan.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolhand.agent_node.dialogue.clauses import parses, with_thing
+from toolhand.agent_node.dialogue.naming import mapped
 from toolhand.agent_node.memory import at_point
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, Plan
 from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
-from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.policies.scripted.answers import point_in
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, word_set
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
@@ -33,6 +34,19 @@ _IT = word_set("it")
 _NO_NOUN = _LEADS | word_set("and then but please now again back up away here there this that these those it them")
 
 
+_STAND_INS = (
+    "lantern", "compass", "whistle", "thimble", "violin", "anchor", "saddle", "trumpet", "easel", "candle", "pulley",
+    "kettle", "helmet", "banjo", "sickle", "goblet", "wallet",
+)  # fmt: skip
+"""Nouns that a reader is given for what was pointed at: twice as many as there may be points, and one."""
+_TYPED = re.compile(
+    r"(?:(?:on|to|at) )?(?:the )?(?:free )?(?P<spot>spot|place|point) at \((?P<x>[\d.]+),? *(?P<y>[\d.]+)\)"
+    r"|(?P<noun>[a-z]+) at \((?P<u>[\d.]+),? *(?P<v>[\d.]+)\)",
+    re.IGNORECASE,
+)
+"""A point that is said with what stands there."""
+
+
 @dataclass(frozen=True)
 class _Pointing:
     """Words of a sentence that point: their (begin, end), what they are, and the noun that is said with them."""
@@ -42,52 +56,94 @@ class _Pointing:
     kind: str
     noun: str = ""
 
-    def words_at(self, point: tuple[float, float]) -> str:
-        """The words that stand alone."""
-        where = at_point(point)
-        match self.kind:
-            case "spot":
-                return f"on the free spot at {where}"
-            case "inside":
-                return f"in the thing at {where}"
-        return f"the {self.noun or 'thing'} at {where}"
+
+@dataclass(frozen=True)
+class _Mark:
+    """What a noun stands for: an object at a point, or the spot there."""
+
+    noun: str
+    point: PicturePoint
+    spot: bool
 
 
-def bound(text: str, pointed: Sequence[PointedPoint]) -> str:
-    """A sentence with its points in the place of the words that mean them; the same where nothing was pointed at.
+class PointedNouns:
+    """A sentence with nouns in the place of the words that point.
 
     Args:
         text: Sentence of the operator.
         pointed: Points given while it was said, in order.
 
+    Attributes:
+        text: The sentence for a reader.
+
     Raises:
         ToolError: AMBIGUOUS with one question where words and points are not as many; INVALID_ARGUMENT for too many
             points, or one in another picture than the scene camera's.
     """
-    if not pointed:
-        return text
-    points = [each.point for each in pointed if each.point is not None and each.camera in ("", "scene")]
-    if len(points) < len(pointed):
-        raise invalid("Only points of the scene camera's picture can be referred to.", "Point at that picture.")
-    if len(points) > MOST_POINTS:
-        raise invalid(f"At most {MOST_POINTS} points go with a sentence, got {len(points)}.")
-    found = _pointing(text)
-    meant = [each for each in found if each.kind != "it"]
-    missing = len(points) - len(meant)
-    if missing > 0:
-        weak = [each for each in found if each.kind == "it"][:missing]
+
+    def __init__(self, text: str, pointed: Sequence[PointedPoint]) -> None:
+        self._said, self._nouns, self._unbound = text, dict[str, _Mark](), tuple[PicturePoint, ...]()
+        points = [each.point for each in pointed if each.point is not None and each.camera in ("", "scene")]
+        if len(points) < len(pointed):
+            raise invalid("Only points of the scene camera's picture can be referred to.", "Point at that picture.")
+        if len(points) > MOST_POINTS:
+            raise invalid(f"At most {MOST_POINTS} points go with a sentence, got {len(points)}.")
+        self.text = _TYPED.sub(self._typed, text)
+        found = _pointing(self.text) if points else []
+        meant = [each for each in found if each.kind != "it"]
+        weak = [each for each in found if each.kind == "it"][: max(0, len(points) - len(meant))]
         meant = sorted([*meant, *weak], key=lambda each: each.begin)
-    if not meant and len(points) == 1 and (named := _named(text, points[0])):
-        return named
-    if len(meant) != len(points):
-        raise ToolError(ErrorCode.AMBIGUOUS, _asked(text, meant, len(points)))
-    for each, point in reversed(list(zip(meant, points, strict=True))):
-        text = f"{text[: each.begin]}{each.words_at(point)}{text[each.end :]}"
-    return text
+        if not meant and len(points) == 1:
+            self._unbound = (points[0],)
+        elif len(meant) != len(points):
+            raise ToolError(ErrorCode.AMBIGUOUS, _asked(self.text, meant, len(points)))
+        else:
+            for each, point in reversed(list(zip(meant, points, strict=True))):
+                noun = self._stand_in(_Mark(each.noun or "thing", point, each.kind == "spot"))
+                lead = {"spot": "on ", "inside": "in "}.get(each.kind, "")
+                self.text = f"{self.text[: each.begin]}{lead}the {noun}{self.text[each.end :]}"
+
+    def _typed(self, found: re.Match[str]) -> str:
+        if found["spot"]:
+            return f"on the {self._stand_in(_Mark('', (float(found['x']), float(found['y'])), True))}"
+        return self._stand_in(_Mark(found["noun"].lower(), (float(found["u"]), float(found["v"])), False))
+
+    def _stand_in(self, mark: _Mark) -> str:
+        words = {*self._nouns, *re.findall(r"\w+", self._said.lower())}
+        noun = next(each for each in _STAND_INS if each not in words)
+        self._nouns[noun] = mark
+        return noun
+
+    def put_back(self, plan: Plan) -> Plan:
+        """A plan of the sentence with the points in the place of the nouns.
+
+        Raises:
+            ToolError: AMBIGUOUS where it says nothing that a point could mean.
+        """
+        if self._unbound:
+            [point] = self._unbound
+            if len(plan) != 1 or len(plan[0].objects) != 1 or plan[0].place or plan[0].objects[0].is_many:
+                raise ToolError(ErrorCode.AMBIGUOUS, _asked(self._said, (), 1))
+            return (replace(plan[0], objects=(replace(plan[0].objects[0], point=point),)),)
+        marked = (replace(act, place=tuple(map(self._placed, act.place))) for act in plan)
+        return tuple(mapped(act, self._object) for act in marked)
+
+    def _mark(self, ref: ObjectRef) -> _Mark | None:
+        return next((self._nouns[word] for word in ref.words.split() if word in self._nouns), None)
+
+    def _placed(self, part: PlacePart) -> PlacePart:
+        mark = self._mark(part.objects[0]) if part.kind in ("relation", "inside") and part.objects else None
+        return PlacePart("point", point=mark.point) if mark is not None and mark.spot else part
+
+    def _object(self, ref: ObjectRef) -> ObjectRef:
+        mark = self._mark(ref)
+        return ref if mark is None else replace(ref, quantity="the", words=mark.noun or "thing", point=mark.point)
 
 
 def answer_at(text: str, pointed: Sequence[PointedPoint]) -> str:
     """An answer that one point gives, as "(0.412, 0.530)": a point alone, or with words that only point; else ""."""
+    if not pointed and (typed := point_in(text)) is not None:
+        return at_point(typed)
     if len(pointed) != 1 or pointed[0].point is None:
         return ""
     left = text
@@ -146,16 +202,6 @@ def _of_this(words: Sequence[str], k: int) -> tuple[str, int, str]:
 def _in_a_noun(word: str) -> bool:
     plain = word not in FUNCTION_WORDS and word not in DETERMINERS and word not in _NO_NOUN
     return word[0].isalpha() and plain
-
-
-def _named(text: str, point: tuple[float, float]) -> str:
-    """A command to pick something up, with the point at its thing; empty for other sentences."""
-    if not parses(text):
-        return ""
-    command = parse_command(text)
-    if command.action != "pick" or command.target is None or command.target.point is not None:
-        return ""
-    return with_thing(text, f"the {command.target.text} at {at_point(point)}")
 
 
 def _asked(text: str, meant: Sequence[_Pointing], points: int) -> str:

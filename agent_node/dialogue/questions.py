@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from toolhand.agent_node.calls import ToolCall
@@ -39,10 +38,10 @@ _TOLD_DEEDS = 4
 
 WHAT_IT_DOES = (
     'I pick things up and put them down: "pick up the lemon", "put the can left of the bowl", "undo". I do several in '
-    'a row: "put both cans in the bin, then park". I answer questions: "what do you see", "how big is the box", "how '
-    'far apart are the can and the bowl", "what are you holding", "can you reach the pear". I also can: "open the '
-    'gripper", "close the gripper", "go home", "lift it a little", "point at the pear", "hand it to me", "put it '
-    'upright", "look again", "hold still"; each of them "slowly". "Stop" stops me at once.'
+    'a row: "put both cans in the bin; go home". I answer questions: "what do you see", "how big is the box", "how far '
+    'is the can away from the bowl", "what are you holding", "can you reach the pear". I also can: "open the gripper", '
+    '"close the gripper", "go home", "lift it a little", "point at the pear", "hand over the pear", "stand it up", '
+    '"look again", "hold still"; each of them slowly, such as "slowly, go home". "Stop" stops me at once.'
 )
 """Answer to what it can do."""
 HELP = (
@@ -315,7 +314,7 @@ class _Answering(Comparing, Relating):
         if own is None:
             raise Done("I cannot measure it.", f"{ErrorCode.EMPTY_MASK}: I cannot tell how far others are from it.")
         rows = [(own.distance_m(box), n, at) for (n, at), box in zip(others, rest, strict=True) if box is not None]
-        if rows and _FAR.search(self._act.said):
+        if rows and self._act.word == "farthest from":
             distance, name, at = max(rows)
             away = f"{side_words(at)}, {cm(distance)} from middle to middle"
             told = f"The {name} is farthest from {the(bare(thing))}, {away}."
@@ -393,7 +392,7 @@ class _Answering(Comparing, Relating):
         failed = next((response for response in (mask, found) if not response.ok), None)
         if failed is not None:
             return f"No: {failed.text.rstrip('.')}."
-        full = f' First the {self._hand} has to be put down: "put it down".' if self._hand else ""
+        full = f' First the {self._hand} has to be put down: "put it on the table".' if self._hand else ""
         return (
             "Yes: I found a grasp that my arm can come to; whether the way there is free shows when I plan the motion."
             f"{full}"
@@ -418,7 +417,6 @@ class _Answering(Comparing, Relating):
         return f'"{last.said}" did not work. {_reason(last)}'
 
 
-_FAR = re.compile(r"\b(?:farther|further|farthest|furthest)\b", re.IGNORECASE)
 _NEAR = 0.2
 """Normalized distance within which a neighbour is named: some 20 cm on the table."""
 

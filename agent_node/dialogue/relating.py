@@ -43,12 +43,10 @@ class Relating(SeeingAnswers):
         raise Done("It is not.", f"No: {name} is {side_words(points[0])}, and not {place}.")
 
     def _which_side(self) -> Script:
-        """ "Is the can left or right of the bowl?", "on which side of the bowl is the can?"."""
+        """ "On which side of the bowl is the can?"."""
         yield from self._look()
-        # "On which side of the cup is the pear" names the pear last.
-        last = self._act.said.lower().partition(" ")[0] in ("on", "to", "at", "which")
-        thing, at = yield from self._one_of(int(last))
-        other, there = yield from self._one_of(int(not last))
+        thing, at = yield from self._one_of(0)
+        other, there = yield from self._one_of(1)
         (x, y), (x0, y0) = table_points([at, there])
         across, along = x - x0, y - y0
         told = []

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused
 from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.memory import OperatorMemory
-from toolhand.agent_node.dialogue.reading import read
+from toolhand.agent_node.dialogue.naming import objects_of
+from toolhand.agent_node.dialogue.reading import act_of
 from toolhand.agent_node.dialogue.refusing import RefusingPolicy
 from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.open_question import OpenQuestion
+from toolhand.agent_node.plan.reader import operator_reader
+from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.pointed import PointedPoint
-from toolhand.agent_node.policies.scripted.unable import nothing_to_stop
+from toolhand.agent_node.policies.scripted.refusals import nothing_to_stop
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.session import SessionCommand, SessionKind, SessionSetup, SessionTurn
 from toolhand.tool_nodes.http_request import plain_line
-from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 def dialogue(setup: SessionSetup, asks: bool = True) -> Dialogue:
@@ -46,6 +49,7 @@ def dialogue(setup: SessionSetup, asks: bool = True) -> Dialogue:
         stopped=setup.stopped,
         kept=kept,
         protocol=setup.protocol,
+        reader=operator_reader(),
     )
 
 
@@ -69,17 +73,29 @@ class SingleSentence:
 
     def say(self, words: str, pointed: Sequence[PointedPoint] = ()) -> SessionTurn:
         """See `OperatorSession`."""
-        parts = read(words)
-        acts = [part.act for part in parts]
-        refused = acts[0] if len(acts) == 1 and isinstance(acts[0], Refused) else None
-        if is_stop(words) and acts[0] == FollowUp("stop", parts[0].said):
-            error = nothing_to_stop(f'"{plain_line(words)}"')
+        heard = self._talk.understood(words, pointed)
+        acts = [act_of(act) for act in heard.plan if _stands_alone(act)]
+        quoted = f'"{plain_line(words)}"'
+        sentence, refused = words, None
+        if heard.code is not None:
+            refused = Refused(heard.code, heard.answer)
+        elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], Deed) and not heard.asks:
+            sentence = acts[0].text
+        elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], FollowUp):
+            goes_on = ToolError(ErrorCode.NOT_UNDERSTOOD, f"Nothing was said before that {quoted} could go on with.")
+            error = nothing_to_stop(quoted) if acts[0].kind == "stop" else goes_on
             refused = Refused(error.code, str(error))
-        elif len(acts) != 1 or not isinstance(acts[0], Deed | FollowUp | Refused):
+        else:
             return self._talk.say(words, pointed)
         policy = None if refused is None else RefusingPolicy(refused, self._setup.protocol)
-        episode = self._setup.run(SessionCommand(words, policy))
+        episode = self._setup.run(SessionCommand(sentence, policy))
         return SessionTurn(episode.answer, episode.success, episode.error_code, (episode,))
+
+
+def _stands_alone(act: PlanAct) -> bool:
+    """Whether a policy can do an act without a look before it, and without what is remembered."""
+    others = any(ref.quantity in ("the other", "another") for ref in objects_of(act))
+    return not (act.condition or act.otherwise or others or any(part.kind == "was" for part in act.place))
 
 
 RULES = SessionKind(dialogue, SingleSentence, lambda toolbox, robot, answered: toolbox)

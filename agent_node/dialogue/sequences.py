@@ -1,18 +1,17 @@
-"""Plans for several things: what a group of things means after a look, as single commands in order."""
+"""Plans for several things: what a group of things means after a look, as single deeds in order."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
+from toolhand.agent_node.dialogue.naming import called, name_of
 from toolhand.agent_node.dialogue.sorting import FindThings, MeasureThings, check_sorted, sorting
-from toolhand.agent_node.dialogue.wordings import listed_things, number_of
-from toolhand.agent_node.memory import POINTED, at_point
-from toolhand.agent_node.policies.scripted.commands import parse_command
+from toolhand.agent_node.plan.spoken import bare_phrase
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
@@ -25,37 +24,37 @@ _BINS = ("bin", "basket", "bowl")
 """Containers into which a table is cleared where no place is said, the first that is there."""
 MOST_STEPS = 12
 """Most steps of a plan [-]: as many things as stand on the table of the fullest scenes that come along."""
+_FEW = 3
+"""So few things are tried without measuring them first [-]."""
+_INSIDE = 0.8
+"""Share of a container's outline that is room inside [-]: walls of 6 to 10 mm about bins 20 to 30 cm long."""
 
 
-_TOGETHER = ("next to each other", "beside each other", "next to one another", "beside one another")
-"""Places of things that go to the first of them."""
-
-
-def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[str]:
-    """The single commands that a group stands for, in order; none where all is as it is to be.
+def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[PlanAct]:
+    """The single deeds that a group stands for, in order; none where all is as it is to be.
 
     Raises:
         ToolError: EXECUTION_FAILED for a check that finds something else, OBJECT_NOT_FOUND where there is none of the
-            things, AMBIGUOUS where there is another number of them than was said, NOT_UNDERSTOOD for a place that
-            cannot be read, INVALID_ARGUMENT for too many.
+            things, AMBIGUOUS where there is another number of them than was said, INVALID_ARGUMENT for too many.
     """
-    noun = _one_of(act.things[0]) if act.things else _ALL
-    if act.form == "sort":
-        steps = sorting(noun, look, measure)
-    elif act.form == "sorted":
-        check_sorted(_ALL, look, measure)
-        steps = []
-    else:
-        form = {
-            "swap": _swap,
-            "stack": _stack,
-            "clear": _clear,
-            "empty": _empty,
-            "several": _several,
-            "without_verb": _without_verb,
-        }.get(act.form, _group)
-        steps = form(act, look)
-        _require_room(steps, look, measure)
+    match act.form:
+        case "sort":
+            steps = sorting(_one_of(act.objects[0]), look, measure)
+        case "sorted":
+            check_sorted(_ALL, look, measure)
+            steps = []
+        case "swap":
+            steps = _swap(act.objects, look)
+        case "stack":
+            steps = _stack(act.objects, look)
+        case "together":
+            steps = _together(act.objects, look)
+        case "empty":
+            steps = _empty(act.objects[0], look)
+        case _:
+            place = act.place or (PlacePart("relation", "in", (called(_bin(look)),)),)
+            steps = _put(act.objects[0] if act.objects else ObjectRef("everything"), place, look)
+            _require_room(steps, look, measure)
     if len(steps) > MOST_STEPS:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
@@ -65,14 +64,13 @@ def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[st
     return steps
 
 
-def _require_room(steps: Sequence[str], look: FindThings, measure: MeasureThings) -> None:
+def _require_room(steps: Sequence[PlanAct], look: FindThings, measure: MeasureThings) -> None:
     """Raise ToolError PLACE_BLOCKED where things cannot lie side by side in the container that they are to go in."""
-    found = [_INTO.search(step) for step in steps]
-    into = {match["container"] for match in found if match is not None}
-    if len(steps) < _FEW or len(into) != 1 or None in found:
+    points = [step.objects[0].point for step in steps if step.objects[0].point is not None]
+    place = steps[0].place[0] if steps else None
+    if len(steps) < _FEW or place is None or (place.kind, place.words) != ("relation", "in"):
         return
-    [container] = into
-    points = [(float(match["x"]), float(match["y"])) for match in found if match is not None]
+    container = bare_phrase(place.objects[0])
     bins = look([container])[container]
     if not bins:
         return
@@ -90,169 +88,118 @@ def _require_room(steps: Sequence[str], look: FindThings, measure: MeasureThings
         )
 
 
-_TO = frozenset({"to", "into", "onto", "toward", "towards", "over", "all"})
-"""Words that begin a place to go to, and no description: "the can to the back right corner"."""
-_INTO = re.compile(r"at \((?P<x>[\d.]+), (?P<y>[\d.]+)\) (?:in|into|inside) (?:the )?(?P<container>[a-z][a-z ]*)$")
-"""A step that puts a thing at a point into a container."""
-_FEW = 3
-"""So few things are tried without measuring them first [-]."""
-_INSIDE = 0.8
-"""Share of a container's outline that is room inside [-]: walls of 6 to 10 mm about bins 20 to 30 cm long."""
-
-
-def _group(act: GroupAct, look: FindThings) -> list[str]:
+def _put(ref: ObjectRef, place: tuple[PlacePart, ...], look: FindThings) -> list[PlanAct]:
     """Both, all, two of, everything but: each thing goes to the place."""
-    words = act.things[0] if act.things else _ALL
-    count = None
-    if act.form == "number":
-        count, words = number_of(act.things[0]), act.things[1]
-    excluded = ""
-    if act.form == "everything_but":
-        words, excluded = (act.things[0], act.things[1]) if len(act.things) > 1 else (_ALL, act.things[0])
-    excluded = _plain(excluded) if excluded else ""
-    name = _one_of(words)
-    if act.place.endswith(_TOGETHER):
-        alike = look([name])[name]
-        if len(alike) < 2:
-            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f'I see {len(alike)} that are called "{words}", not two.')
-        first, *rest = alike
-        return [f"put the {name} at {at_point(at)} next to the {name} at {at_point(first)}" for at in rest]
-    targets = _references(act.place)
-    inside = _inside(act.place, name)
+    name, excluded = _one_of(ref), [bare_phrase(each) for each in ref.rest]
+    stays = [each for part in place if part.kind != "was" for each in part.objects if each.quantity not in _NO_THINGS]
+    targets = [bare_phrase(each) for each in stays]
+    inside = [f"{name} in the {bare_phrase(each)}" for part in place if part.words == "in" for each in part.objects]
     shaped = f"{name} {_ALL}" if " " not in name and name != _ALL else name  # "everything round"
-    asked = [name, shaped, *([excluded] if excluded else []), *targets, *inside]
-    points = look(list(dict.fromkeys(asked)))
-    if not points[name] and act.form == "all":
+    points = look(list(dict.fromkeys([name, shaped, *excluded, *targets, *inside])))
+    if not points[name] and ref.quantity == "all":
         name = shaped
-    left_out = [*targets, *inside, *([excluded] if excluded else [])]
-    if excluded and not points[excluded]:
-        raise _none_here(excluded)
-    there = _without(points[name], [point for phrase in left_out for point in points[phrase]])
+    for each in excluded:
+        if not points[each]:
+            raise _none_here(each)
+    left_out = [point for phrase in (*targets, *inside, *excluded) for point in points[phrase]]
+    there = _without(points[name], left_out)
     if not points[name]:
-        raise _none_here(words)
+        raise _none_here(bare_phrase(ref) or name)
     if not there:
-        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"Of {_the(words)} nothing is left to be moved.")
-    wanted = 2 if act.form == "both" else count
-    if wanted is not None and act.form == "both" and len(there) != wanted:
-        raise ToolError(
-            ErrorCode.AMBIGUOUS,
-            f"You speak of two, and I see {len(there)} that are called {name!r}.",
-            f'Say "all", or which, such as "the left {name}".',
-        )
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"Nothing that is called {name!r} is left to be moved.")
+    if ref.quantity == "both" and len(there) != 2:
+        raise _another_number(2, len(there), name)
+    wanted = _number(ref)
     if wanted is not None and len(there) < wanted:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see only {len(there)} that are called {name!r}.")
-    return [f"put the {name} at {at_point(point)} {act.place}" for point in there[:wanted]]
+    plain = parse_noun_phrase(name).plain
+    return [PlanAct("put", (called(plain, point),), place) for point in there[:wanted]]
 
 
-def _several(act: GroupAct, look: FindThings) -> list[str]:
-    return [f"put {_the(each)} {act.place}" for each in _listed(act)]
+_NO_THINGS = ("it", "them", "me", "you")
 
 
-def _without_verb(act: GroupAct, look: FindThings) -> list[str]:
-    """ "The can in the bin" is where to put it, unless a can stands there already, which it may describe.
+def _number(ref: ObjectRef) -> int | None:
+    """How many things are meant; None where that is not said."""
+    return 2 if ref.quantity == "both" else NUMBERS[ref.number] if ref.number else None
 
-    A second word for the thing, "which", says that the policy takes it for the description of what to pick up.
 
-    Raises:
-        ToolError: AMBIGUOUS where it may describe a thing.
+def _each_of(objects: Sequence[ObjectRef], look: FindThings, what: str) -> list[ObjectRef]:
+    """The things that are named one by one, or all of the only name, from left to right; at least two.
+
+    Args:
+        objects: Objects that are named.
+        look: See `FindThings`.
+        what: Deed that needs them, for its refusal.
     """
-    words, place = act.things[0], act.place
-    put = f"put {_the(words)} {place}"
-    if POINTED.search(place) or place.split()[0] in _TO:
-        return [put]
-    described = parse_noun_phrase(f"{words} {place}")
-    if described.unread or not (described.relation or described.selectors):
-        return [put]
-    points = look([described.text])
-    if not points[described.text]:
-        return [put]
-    if len(act.things) > 1:
-        return [f"pick up {_the(words)} {place}"]
-    raise ToolError(
-        ErrorCode.AMBIGUOUS,
-        f'I cannot tell whether "{words} {place}" says which one is meant, as one is there, or where to put it.',
-        'Say "pick up" or "put" before it.',
-    )
+    objects = list(dict.fromkeys(objects))
+    if len(objects) > 1:
+        phrases = [bare_phrase(each) for each in objects if each.point is None]
+        points = look(list(dict.fromkeys(phrases))) if phrases else {}
+        return [each if each.point is not None else _only(each, points) for each in objects]
+    ref = replace(objects[0], point=None)
+    name, count = _one_of(ref), _number(ref)
+    found = look([name])[name]
+    if not found:
+        raise _none_here(bare_phrase(ref))
+    if count is not None and len(found) > count:
+        raise _another_number(count, len(found), name)
+    if len(found) < (count or 2):
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{what}, and I see only {len(found)} that are called {name!r}.")
+    return [called(parse_noun_phrase(name).plain, point) for point in found]
 
 
-def _swap(act: GroupAct, look: FindThings) -> list[str]:
+def _together(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
+    """The first stays, and each of the others goes next to it."""
+    first, *rest = _each_of(objects, look, "Two things stand together")
+    return [PlanAct("put", (each,), (PlacePart("relation", "next to", (first,)),)) for each in rest]
+
+
+def _swap(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
     """The first makes room on the free table, the second takes its place, the first takes that of the second."""
-    named = list(act.things)
-    if len(named) == 4 and (named[0], named[1]) != (named[3], named[2]):
-        raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I cannot tell which two things are to change places.")
-    if len(named) == 1:
-        name = _one_of(named[0])
-        points = look([name, FREE_TABLE])
-        if len(points[name]) != 2:
-            raise ToolError(
-                ErrorCode.AMBIGUOUS if points[name] else ErrorCode.OBJECT_NOT_FOUND,
-                f"Two things change places, and I see {len(points[name])} that are called {name!r}.",
-            )
-        first, second = ((name, point) for point in points[name])
-    else:
-        one, other = (_plain(each) for each in named[:2])
-        points = look(list(dict.fromkeys([one, other, FREE_TABLE])))
-        first, second = _only(one, points), _only(other, points)
-    if not points[FREE_TABLE]:
+    things = _each_of(objects, look, "Two things change places")
+    if len(things) != 2:
+        raise _another_number(2, len(things), name_of(things[0]))
+    first, second = things
+    rooms = look([FREE_TABLE])[FREE_TABLE]
+    if not rooms:
         raise ToolError(ErrorCode.PLACE_BLOCKED, "There is no free room on the table for one of them meanwhile.")
-    room = points[FREE_TABLE][0]
+    room = rooms[0]
     return [
-        f"put the {first[0]} at {at_point(first[1])} on the free spot at {at_point(room)}",
-        f"put the {second[0]} at {at_point(second[1])} where the {first[0]} was",
-        f"put the {first[0]} at {at_point(room)} where the {second[0]} was",
+        PlanAct("put", (first,), (PlacePart("point", point=room),)),
+        PlanAct("put", (second,), (PlacePart("was", objects=(replace(first, point=None),)),)),
+        PlanAct("put", (replace(first, point=room),), (PlacePart("was", objects=(replace(second, point=None),)),)),
     ]
 
 
-def _stack(act: GroupAct, look: FindThings) -> list[str]:
+def _stack(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
     """The last of the things that are named stays, and each before it goes on top; of one kind, the left one stays."""
-    count = number_of(act.things[0]) if len(act.things) > 1 else None
-    named = _listed(act if count is None else replace(act, things=act.things[1:]))
-    if len(named) > 1:
-        points = look([_plain(each) for each in named])
-        things = [_only(_plain(each), points) for each in reversed(named)]
-    else:
-        name = _one_of(named[0])
-        things = [(name, point) for point in look([name])[name]]
-        if count is not None and len(things) > count:
-            raise ToolError(
-                ErrorCode.AMBIGUOUS,
-                f"You speak of {count}, and I see {len(things)} that are called {name!r}.",
-                'Say "all", or which goes on which, such as "put the left one on the right one".',
-            )
-        if count is not None and 1 < len(things) < count:
-            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see only {len(things)} that are called {name!r}.")
-        if len(things) < 2:
-            raise (
-                _none_here(named[0])
-                if not things
-                else ToolError(
-                    ErrorCode.OBJECT_NOT_FOUND, f"A stack needs two things, and I see one that is called {name!r}."
-                )
-            )
+    things = _each_of(objects, look, "A stack needs two things")
+    if len(objects) > 1:
+        things.reverse()
     below = things[0]
     steps = []
     for thing in things[1:]:
-        steps.append(f"put the {thing[0]} at {at_point(thing[1])} on top of the {below[0]} at {at_point(below[1])}")
-        below = (thing[0], below[1])
+        steps.append(PlanAct("put", (thing,), (PlacePart("relation", "on", (below,)),)))
+        below = replace(thing, point=below.point)
     return steps
 
 
-def _clear(act: GroupAct, look: FindThings) -> list[str]:
-    if act.place:
-        return _group(GroupAct("all", (), act.place), look)
+def _bin(look: FindThings) -> str:
+    """The container into which a table is cleared."""
     points = look(list(_BINS))
-    bin_there = next((name for name in _BINS if len(points[name]) == 1), None)
-    if bin_there is None:
+    found = next((name for name in _BINS if len(points[name]) == 1), None)
+    if found is None:
         raise ToolError(
             ErrorCode.AMBIGUOUS,
             "I see no single container to clear the table into.",
-            'Say where to, such as "clear the table into the bin".',
+            'Say where to, such as "clear the table in the bin".',
         )
-    return _group(GroupAct("all", (), f"in the {bin_there}"), look)
+    return found
 
 
-def _empty(act: GroupAct, look: FindThings) -> list[str]:
-    container = _plain(act.things[0])
+def _empty(ref: ObjectRef, look: FindThings) -> list[PlanAct]:
+    container = bare_phrase(ref)
     inside = f"{_ALL} in the {container}"
     points = look([container, inside])
     if not points[container]:
@@ -260,60 +207,35 @@ def _empty(act: GroupAct, look: FindThings) -> list[str]:
     things = _without(points[inside], points[container])
     if not things:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing in the {container}.")
-    return [f"put the {_ALL} at {at_point(point)} on the table" for point in things]
+    return [PlanAct("put", (called(_ALL, point),), (PlacePart("spot", "on the table"),)) for point in things]
 
 
-def _listed(act: GroupAct) -> list[str]:
-    return [part for words in act.things for part in listed_things(words)]
-
-
-def _references(place: str) -> list[str]:
-    """Plain words of the things that a place refers to, which stay where they are.
-
-    Raises:
-        ToolError: As the grammar refuses the place.
-    """
-    return list(dict.fromkeys(reference.text for reference in parse_command(f"put it {place}").references))
-
-
-def _inside(place: str, name: str) -> list[str]:
-    """The things that are where they are to go."""
-    command = parse_command(f"put it {place}")
-    return [f"{name} in the {reference.text}" for reference in command.references if command.relation == "in"]
-
-
-def _one_of(words: str) -> str:
-    """The name of one of several things: "red box" for "the red boxes", "red object" for "red things"."""
-    phrase = parse_noun_phrase(words)
+def _one_of(ref: ObjectRef) -> str:
+    """The name of one of several things: "red box" for "all red boxes", "red object" for "red things"."""
+    if not ref.words:
+        return bare_phrase(replace(ref, words=_ALL)) if ref.clauses else _ALL
+    phrase = parse_noun_phrase(bare_phrase(ref))
     if not phrase.words and not phrase.selectors:
-        return _ALL
-    kept = [word for word in phrase.text.split() if word not in ("all", "both", "of", "the", "every", "each", *NUMBERS)]
+        return _ALL if not ref.clauses else bare_phrase(replace(ref, words=_ALL))
+    words = phrase.text.split()
     name = " ".join(
-        singular(word) if k == len(kept) - 1 or word == phrase.head else word for k, word in enumerate(kept)
+        singular(word) if k == len(words) - 1 or word == phrase.head else word for k, word in enumerate(words)
     )
     named = parse_noun_phrase(name)
     return named.plain if named.generic or not named.head or named.head in COLOURS else name
 
 
-def _plain(words: str) -> str:
-    return parse_noun_phrase(words).text
-
-
-def _the(words: str) -> str:
-    first = words.split()[0]
-    return words if first in ("the", "a", "an", "my", "this", "that", "these", "those") else f"the {words}"
-
-
-def _only(name: str, points: Mapping[str, list[PicturePoint]]) -> tuple[str, PicturePoint]:
-    """The name and the point of the only thing of a name."""
-    if len(points[name]) == 1:
-        return parse_noun_phrase(name).plain, points[name][0]
-    if not points[name]:
-        raise _none_here(name)
+def _only(ref: ObjectRef, points: Mapping[str, list[PicturePoint]]) -> ObjectRef:
+    """An object that is the only one of its description, with its point."""
+    phrase = bare_phrase(ref)
+    if len(points[phrase]) == 1:
+        return called(name_of(ref), points[phrase][0])
+    if not points[phrase]:
+        raise _none_here(phrase)
     raise ToolError(
         ErrorCode.AMBIGUOUS,
-        f"I see {len(points[name])} that are called {name!r}.",
-        f'Say which, such as "the left {name}".',
+        f"I see {len(points[phrase])} that are called {phrase!r}.",
+        f'Say which, such as "the left {phrase}".',
     )
 
 
@@ -321,5 +243,10 @@ def _without(points: Sequence[PicturePoint], others: Sequence[PicturePoint]) -> 
     return [point for point in points if all(math.dist(point, other) > SAME_POINT for other in others)]
 
 
+def _another_number(said: int, seen: int, name: str) -> ToolError:
+    hint = f'Say "all", or which, such as "the left {name}".'
+    return ToolError(ErrorCode.AMBIGUOUS, f"You speak of {said}, and I see {seen} that are called {name!r}.", hint)
+
+
 def _none_here(words: str) -> ToolError:
-    return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing that is called {words.removeprefix('the ')!r}.")
+    return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing that is called {words!r}.")

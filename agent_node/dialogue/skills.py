@@ -126,7 +126,8 @@ class _Doing:
         if thing and thing not in ("it", "that", "this") and known and bare(known) != thing:
             raise Done(
                 "I hold something else.",
-                f'{ErrorCode.ALREADY_HOLDING}: I hold the {bare(known)}, not the {thing}. Say "put it down" first.',
+                f"{ErrorCode.ALREADY_HOLDING}: I hold the {bare(known)}, not the {thing}. "
+                'Say "put it on the table" first.',
             )
 
     # -- skills --------------------------------------------------------------------------------
@@ -138,7 +139,7 @@ class _Doing:
 
     def _hold_low(self) -> Script:
         """Hold what was picked up a little above where it stood, or above free table where that is not known."""
-        yield from self._require_held("hold it a little above the table")
+        yield from self._require_held("hold it low")
         stood = self._memory.held.before if self._memory.held is not None else None
         if stood is not None:
             x, y = stood.point
@@ -167,11 +168,11 @@ class _Doing:
         raise Done("The hand is above it.", f"I point at the {bare(self._act.thing)} from above.")
 
     def _hand_over(self) -> Script:
-        yield from self._require_held("hand it to me")
+        yield from self._require_held("hand over it")
         yield from self._simply("robot.hand_over", self._speed)
 
     def _upright(self) -> Script:
-        yield from self._require_held("put it upright")
+        yield from self._require_held("stand it up")
         x, y = yield from self._free_table()
         yield from self._simply("robot.stand_upright", {"point": [x, y], "image_index": self._image})
 

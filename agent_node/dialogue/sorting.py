@@ -11,7 +11,9 @@ from itertools import product
 import numpy as np
 
 from toolhand.agent_node.dialogue.measured import SeenBox
+from toolhand.agent_node.dialogue.naming import called
 from toolhand.agent_node.memory import at_point
+from toolhand.agent_node.plan.types import PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes import workspace
@@ -26,8 +28,8 @@ FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
 MeasureThings = Callable[[Sequence[PicturePoint]], list[SeenBox | None]]
 """Measures what stands at some points: the box about each, None where it cannot."""
 
-CHECK = "see that things of one colour stand together"
-"""The last step of the plan, in words of the table of groups."""
+CHECK = PlanAct("fixed", words="check the colours")
+"""The last step of the plan."""
 _BASES = tuple(sorted({colour.split()[-1] for colour in COLOURS.values()}))
 _SHADES = ("light", "dark")
 _CONTAINERS = ("bin", "bowl", "basket")
@@ -83,8 +85,8 @@ class _Layout:
         return min(float(np.linalg.norm(self.at[k] - self.at[j])) for j in others) - own
 
 
-def sorting(noun: str, look: FindThings, measure: MeasureThings) -> list[str]:
-    """The single commands that bring things of a colour together; none where they stand so.
+def sorting(noun: str, look: FindThings, measure: MeasureThings) -> list[PlanAct]:
+    """The single deeds that bring things of a colour together; none where they stand so.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND where no two things have one colour, PLACE_BLOCKED where there is no room.
@@ -104,8 +106,8 @@ def sorting(noun: str, look: FindThings, measure: MeasureThings) -> list[str]:
         if all(layout.margin_m(k) >= _CLEARLY_M for k in members):
             continue
         for k, spot in _gathered(layout, members):
-            thing = f"{colour} {noun}"
-            steps.append(f"put the {thing} at {at_point(things[k].point)} on the free spot at {at_point(spot)}")
+            thing = called(f"{colour} {noun}", things[k].point)
+            steps.append(PlanAct("put", (thing,), (PlacePart("point", point=spot),)))
     return [*steps, CHECK]
 
 

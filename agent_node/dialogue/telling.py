@@ -79,11 +79,6 @@ def bare(phrase: str) -> str:
     return rest if first in ("the", "a", "an", "any", "some", "all", "my", "your") and rest else phrase
 
 
-def sides_of(points: Sequence[PicturePoint]) -> str:
-    """ "on the left; in the middle" of some points."""
-    return "; ".join(side_words(point) for point in points)
-
-
 def names_seen(text: str) -> list[tuple[str, str, int]]:
     """The things that a pointing tool says it sees: each one's name, the words to ask for it, and how many there are.
 

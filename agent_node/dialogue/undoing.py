@@ -1,11 +1,13 @@
-"""How a deed is taken back: the commands for it, or why there are none."""
+"""How a deed is taken back: the act for it, or why there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, at_point, last_deed, mark_undone, to_take_back
+from toolhand.agent_node.dialogue.naming import called
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, last_deed, mark_undone, to_take_back
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
@@ -30,20 +32,20 @@ def require_known(deeds: Sequence[DoneDeed]) -> None:
         taken_back(RobotMemory([deed]))
 
 
-def taken_back(robot: RobotMemory) -> str:
-    """The command that takes the last deed back.
+def taken_back(robot: RobotMemory) -> PlanAct:
+    """The act that takes the last deed back.
 
     Raises:
         ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the thing stood
             or where it is.
     """
     deed, before, now = to_take_back(robot)
-    spot = f"on the free spot at {at_point(before.point)}"
-    return f"put it {spot}" if now is None else f"put the {deed.thing} at {at_point(now.point)} {spot}"
+    ref = ObjectRef("it") if now is None else called(deed.thing, now.point)
+    return PlanAct("put", (ref,), (PlacePart("point", point=before.point),))
 
 
-def put_back(robot: RobotMemory, thing: str = "") -> str:
-    """The command that brings what is held, or a thing that was moved, to where it stood.
+def put_back(robot: RobotMemory, thing: str = "") -> PlanAct:
+    """The act that brings what is held, or a thing that was moved, to where it stood.
 
     Args:
         robot: The memory.

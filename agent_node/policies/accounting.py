@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolhand.agent_node.policies.scripted.verbs import VERBS
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import REMEMBERED
 from toolhand.tool_nodes.language.words import (
@@ -45,6 +44,27 @@ _ASKED = re.compile(
     r"|^(?:is|are|was|were|does|did|has)\b|^(?:do|have) (?:you|i|we|they)\b"
 )
 """A question, also within a sentence; "what I need is the milk" is none."""
+_PICKS = """
+    pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have
+    catch obtain snatch hoist carry deliver remove extract gather pluck scoop clasp heave nab
+    took taken brought gave given held got caught
+"""
+_PLACES = """
+    put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
+    pack stash plop plonk nudge scoot add bury return rest load arrange rearrange reposition stand lower slide park
+    nestle situate laid stuck
+"""
+_DOUBLED = word_set("get set put grip drop grab pop plop")
+"""Verbs whose last letter is doubled before an ending."""
+
+
+def _forms(verbs: str) -> frozenset[str]:
+    """The verbs of a list with their endings."""
+    roots = {verb: verb[:-1] if verb.endswith("e") else verb + verb[-1] * (verb in _DOUBLED) for verb in verbs.split()}
+    return frozenset(form for verb, root in roots.items() for form in (verb, f"{verb}s", f"{root}ing", f"{root}ed"))
+
+
+_PICKING, _PLACING = _forms(_PICKS), _forms(_PLACES)
 _LIFTS = word_set("need want wants wanted like up have after target secure elevate come")
 """Words of a pick that are no verbs of one: "I need the milk", "up with it"."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -104,20 +124,15 @@ def unaccounted(sentence: str, objects: Sequence[str], places: bool) -> tuple[st
     known = _frames()[0] | SIDES.keys() | GENERIC
     left = [word for k, word in enumerate(said) if word in BINDING and not _learned(said, k)]
     left += _ASKED.findall(" ".join(said))
-    left += [word for word in said if word not in known | BINDING | {OBJECT} and _kind(word) not in ("pick", "place")]
-    deed = any(_kind(word) == "pick" or word in _LIFTS or (places and _kind(word) == "place") for word in said)
+    left += [word for word in said if word not in known | BINDING | {OBJECT} | _PICKING | _PLACING]
+    deed = any(word in _PICKING or word in _LIFTS or (places and word in _PLACING) for word in said)
     if not (left or deed or places):
-        left = [word for word in said if _kind(word)] or words[:1]
+        left = [word for word in said if word in _PLACING] or words[:1]
     return tuple(dict.fromkeys(left))[:_QUOTED]
 
 
 def _words(text: str) -> list[str]:
     return [re.sub(r"['’]", "", word) for word in _WORD.findall(text.lower())]
-
-
-def _kind(word: str) -> str:
-    """Kind of a verb: "pick", "place" or another; empty for what is none."""
-    return VERBS.get(word, ("", ""))[1]
 
 
 def _learned(said: Sequence[str], k: int) -> bool:

@@ -9,12 +9,13 @@ import numpy as np
 from markupsafe import Markup
 
 from toolhand.agent_node.episode import Episode, not_judged
-from toolhand.agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
+from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.runs.pages import Room, clip, data_url, jpegs_of, label_of, text_of
 from toolhand.tool_nodes.drawing import RGB
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import place_words
+from toolhand.tool_nodes.language.relations import RELATION_WORDS
 from toolhand.tool_nodes.language.speeds import spoken_speed
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord
@@ -47,7 +48,13 @@ _ABOUT = {
 }
 """Entries of the result that say what a run was, in the order in which they are shown, and how they are called."""
 _ELSEWHERE = frozenset({*_ABOUT, "truth", "judged_against", "scene_seed", "command", "places", "said", "steps"})
-_PICKS = {"near": "nearest to the camera", "far": "farthest from the camera", "middle": "in the middle"}
+_PICKS = {
+    "near": "nearest to the camera",
+    "far": "farthest from the camera",
+    "middle": "in the middle",
+    "robot": "nearest to the robot",
+    "robotless": "farthest from the robot",
+}
 
 CardRows = list[tuple[str, str]]
 """Names and values of a table."""

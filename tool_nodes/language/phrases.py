@@ -45,6 +45,8 @@ MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
 MAX_WORDS = 60
 """Longest description of a thing [words]; a round figure."""
+ROBOT_KEYS = {"<far:robot>": "robot", "<near:robot>": "robotless"}
+"""Folded words for what is nearest to the robot and farthest from it, and the keys of their selectors."""
 _ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
 
 
@@ -53,17 +55,20 @@ class Selector:
     """Picks among things of the same kind.
 
     Attributes:
-        key: left, right, near, far, middle, or big, small, tall, short, long, wide, thin.
+        key: left, right, near, far, middle; robot and robotless, the nearest to the robot's base and the farthest from
+            it; or big, small, tall, short, long, wide, thin.
         rank: 1 is the extreme one, 2 the next; -1 is the last.
+        most: A superlative says so: even a thing without its like is the leftmost one.
     """
 
     key: str
     rank: int = 1
+    most: bool = field(default=False, compare=False)
 
     @property
     def positional(self) -> bool:
         """True if the point in the picture decides, False if the size does."""
-        return self.key in {"left", "right", "near", "far", "middle"}
+        return self.key in {"left", "right", "near", "far", "middle", *ROBOT_KEYS.values()}
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,6 @@ class NounPhrase:
         unread: Words of the phrase, and of those in it, that describe nothing that a thing here can have.
         setting: "table" where it names what the things stand on, "background" for what is around them; else "".
         empty: It says nothing about a thing at all, such as "please".
-        aside: A side stands after the name, without "that is": it may as well be a place ("the bowl on the right").
         generic: A word such as "thing" stands for the noun: "the orange thing", but not "the orange".
         point: Normalized point (x, y) of the picture where it stands; None where not said.
     """
@@ -105,7 +109,6 @@ class NounPhrase:
     setting: str = field(default="", compare=False)
     empty: bool = field(default=False, compare=False)
     generic: bool = field(default=False, compare=False)
-    aside: bool = field(default=False, compare=False)
     point: tuple[float, float] | None = None
 
     @property
@@ -120,6 +123,7 @@ class _Core:
 
     content: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    most: set[str] = field(default_factory=set)
     origin: str = ""
     rank: int = 1
     first: bool = False
@@ -137,7 +141,9 @@ class _Core:
         keys = [self.origin, *self.keys] if self.origin else list(self.keys)
         if (self.first or self.rank != 1) and not keys:
             keys = ["left"]
-        return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
+        return [
+            Selector(key, self.rank if i == 0 else 1, key in self.most) for i, key in enumerate(dict.fromkeys(keys))
+        ]
 
     @property
     def says_nothing(self) -> bool:
@@ -152,6 +158,7 @@ class _Core:
             self.unread.append(word)
         else:
             self.keys.append(key)
+            self.most |= {key} if word.endswith(("most", "est", ":most>", ":robot>")) else set()
 
 
 _OPPOSITE = {"left": "right", "right": "left", "near": "far", "far": "near"}
@@ -175,7 +182,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.unread += [word] if core.origin else []
             core.origin = SIDES[word[6:-1]]
         elif word.startswith("<"):
-            core.add_key(word, SIDES[word[1:-1].split(":")[0]])
+            core.add_key(word, ROBOT_KEYS.get(word) or SIDES[word[1:-1].split(":")[0]])
         elif word in ORDINALS:
             core.unread += [word] if core.rank != 1 or "first" in words[:i] else []
             core.rank = ORDINALS[word]
@@ -247,6 +254,8 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         raise ToolError(ErrorCode.NOT_UNDERSTOOD, f"A description of a thing may have at most {MAX_WORDS} words.")
     cut = next((i for i, word in enumerate(words) if word in BREAKS), len(words))
     kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*BREAKS, "for")]
+    if negated and (negated[0].startswith("<") or any(m.start == 0 for m in find_relations(negated, noun_first=False))):
+        negated.insert(0, "thing")
     marks = find_relations(kept)
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
@@ -295,19 +304,7 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         setting=setting,
         generic=core.generic,
         point=core.point or clause.point,
-        aside=_has_aside(kept),
         empty=not setting and core.says_nothing and clause.says_nothing and not (marks or negated),
-    )
-
-
-def _has_aside(words: Sequence[str]) -> bool:
-    """True if a folded side, which is none of nearness, follows a name at once."""
-    return any(
-        word.startswith("<")
-        and ":" not in word
-        and word not in ("<near>", "<far>")
-        and words[i] not in ("is", "are", "one")
-        for i, word in enumerate(words[1:])
     )
 
 
@@ -320,11 +317,12 @@ def _unread_relation(words: Sequence[str], length: int, references: Sequence[Nou
 
 
 def _excludable(words: Sequence[str], excluded: NounPhrase | None) -> bool:
-    """True if what follows a "not" says by name or colour what is not meant, and nothing else."""
+    """True if what follows a "not" says by name, side or relation what is not meant, and nothing else."""
     first = next((i for i, word in enumerate(words) if word not in (*BREAKS, "for")), 0)
     if excluded is None or any(word in BREAKS for word in words[first:]) or excluded.unread:
         return False
-    return bool(excluded.words) and not (excluded.selectors or excluded.relation or excluded.details or excluded.count)
+    said = excluded.words or excluded.selectors or excluded.relation
+    return bool(said) and not (excluded.details or excluded.count)
 
 
 def _text(words: Sequence[str]) -> str:
@@ -333,7 +331,7 @@ def _text(words: Sequence[str]) -> str:
         shown.pop(0)
     text = re.sub(r"<from:(\w+)>", r"from the \1", as_said(" ".join(shown)))
     text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
-    text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
+    text = re.sub(r"<(near|far)(?::most)?>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
     return re.sub(r"<(\w+)>", r"on the \1", re.sub(r"<(\w+):to>", r"to the \1", text))
 
 

@@ -11,7 +11,6 @@ from toolhand.tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
 from toolhand.tool_nodes.language.place_wordings import TABLE, ReadPlace, read_place
 from toolhand.tool_nodes.language.places import FreeSpaceRequest
 from toolhand.tool_nodes.language.relations import find_relations, rewrite, split_references
-from toolhand.tool_nodes.language.traced import Token, Traced
 from toolhand.tool_nodes.language.words import DETERMINERS, SIDES, tokenize, words_only
 
 _FREE = r"(?:free|empty|clear|open|vacant|unoccupied|available|unused|good|suitable)"
@@ -46,12 +45,12 @@ class Condition:
         denied: It must not hold.
     """
 
-    joined: tuple[Token, ...]
-    text: Traced
+    joined: tuple[str, ...]
+    text: str
     denied: bool = False
 
 
-def split_conditions(text: Traced) -> list[Condition]:
+def split_conditions(text: str) -> list[Condition]:
     """The parts of "between the box and the bowl and not behind the can", in order; one where nothing is joined."""
     tokens = text.split()
     parts: list[Condition] = []
@@ -66,19 +65,19 @@ def split_conditions(text: Traced) -> list[Condition]:
     return [*parts, _condition(tokens, start, joined, len(tokens))]
 
 
-def _is_open_between(before: Sequence[Token], joining: Sequence[Token]) -> bool:
+def _is_open_between(before: Sequence[str], joining: Sequence[str]) -> bool:
     """True for the "and" of "between the box and", which joins two things."""
     at = max((k for k, token in enumerate(before) if token == "between"), default=None)
     return at is not None and list(joining) == ["and"] and not _SECOND.intersection(before[at:])
 
 
-def _condition(tokens: Sequence[Token], start: int, begins: int, end: int) -> Condition:
+def _condition(tokens: Sequence[str], start: int, begins: int, end: int) -> Condition:
     joined = tuple(tokens[start:begins])
     denied = bool(_DENYING.intersection(joined)) or ("but" in joined and tokens[start - 1] in _ANY)
-    return Condition(joined, Traced.join(tokens[begins:end]), denied)
+    return Condition(joined, " ".join(tokens[begins:end]), denied)
 
 
-def begins_place(tokens: Sequence[Token]) -> bool:
+def begins_place(tokens: Sequence[str]) -> bool:
     """True if words, as `tokenize` gives them, begin with a place; "near" is none in "near can"."""
     if not tokens:
         return False
@@ -92,12 +91,12 @@ def begins_place(tokens: Sequence[Token]) -> bool:
     return (bool(words) and words[0].startswith("<")) or (bool(marks) and marks[0].start == 0 and not adjective)
 
 
-def read_condition(text: Traced) -> ReadPlace | None:
+def read_condition(text: str) -> ReadPlace | None:
     """A place of any kind, by itself; None for words that are none."""
     place = read_place(text)
     if place is not None:
         return place
-    if _ANYWHERE.fullmatch(text.text):
+    if _ANYWHERE.fullmatch(text):
         return ReadPlace(FreeSpaceRequest("anywhere"))
     words = rewrite(text.split())
     mark = next((mark for mark in find_relations(words, noun_first=False) if mark.start == 0), None)
@@ -105,7 +104,7 @@ def read_condition(text: Traced) -> ReadPlace | None:
         return None
     relation = {"nearest_to": "next_to"}.get(mark.relation, mark.relation)
     things = tuple(tuple(part) for part in split_references(relation, words[mark.end :]))
-    return ReadPlace(FreeSpaceRequest(relation, ("",) * len(things)), things, mark.directed)  # type: ignore[arg-type]
+    return ReadPlace(FreeSpaceRequest(relation, ("",) * len(things)), things)  # type: ignore[arg-type]
 
 
 def parse_free_space(phrase: str) -> FreeSpaceRequest | None:
@@ -144,11 +143,11 @@ def parse_free_space(phrase: str) -> FreeSpaceRequest | None:
 def _worded(rest: str, asks: bool) -> FreeSpaceRequest | None:
     """What is more than one plain relation; without words of room only a part of a container is asked for."""
     thing = _FOR_THING.match(rest)
-    conditions = split_conditions(Traced.join((rest[thing.end() :] if thing else rest).split()))
+    conditions = split_conditions(rest[thing.end() :] if thing else rest)
     read: list[FreeSpaceRequest] = []
     for condition in conditions:
-        stood = _STOOD.fullmatch(condition.text.text)
-        place = read_condition(Traced.join(stood["way"].split()) if stood else condition.text)
+        stood = _STOOD.fullmatch(condition.text)
+        place = read_condition(stood["way"] if stood else condition.text)
         if place is None:
             return None
         names = [noun_phrase(words).text for words in place.things]

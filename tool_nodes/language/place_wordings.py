@@ -17,7 +17,6 @@ from toolhand.tool_nodes import plain_yaml
 from toolhand.tool_nodes.language.measures import metres, point_of
 from toolhand.tool_nodes.language.places import BESIDE, BIT_M, LOT_M, STEP_M, FreeSpaceRequest
 from toolhand.tool_nodes.language.relations import rewrite, split_references
-from toolhand.tool_nodes.language.traced import Token, Traced
 
 _NOUN = r"(?!by =)[^=@]+?(?: @\S+)?"
 _BIT = r"(?:just )?(?:a (?:little bit|tiny bit|little|bit|tad|touch)|slightly|somewhat)"
@@ -29,7 +28,7 @@ _PARTS = {
     "free": r"(?:(?:free|empty|clear|open|vacant|same|very|exact) )*(?:spot|space|place|point|position|location)",
     "point": r"(?P<point>@\S+)",
     "lead": r"(?:(?:over|up|down|out|all the way|right|straight|somewhere|anywhere|back|close|near) )*"
-    r"(?P<lead>on|at|in|into|to|by|near|onto|towards?|along)",
+    r"(?:on|at|in|into|to|by|near|onto|towards?|along)",
     "article": r"(?:(?:the |my |our )?(?:(?:very|far|extreme|whole|outer) )*)",
     "the": r"(?:the |my |our )",
     "any": r"(?:(?:any|a|an|some|one|either|the)(?: of the)? )",
@@ -68,7 +67,6 @@ _SIDES = {
     "righthand": "right",
 }
 _WAYS = {"forward": "front", "backward": "back", "leftward": "left", "rightward": "right", "rear": "back"}
-_GOES = frozenset({"to", "toward", "towards", "into", "onto"})
 _NO_REFERENCE = re.compile(
     rf"(?:the |this |my |your )?(?:{TABLE}|(?:row|line|pile|bunch)\b.*"
     r"|(?:two|three|four|both|all|them|these|those)\b.*|.* and .*)"
@@ -83,12 +81,10 @@ class ReadPlace:
     Attributes:
         request: With empty words for each of its references.
         things: Words of each reference, rewritten (see `rewrite`).
-        goes: It says where to go; else it may as well tell which thing is meant.
     """
 
     request: FreeSpaceRequest
-    things: tuple[tuple[Token, ...], ...] = ()
-    goes: bool = False
+    things: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,6 @@ class PlaceWording:
     means: str
     words: re.Pattern[str]
     examples: Mapping[str, str] = field(default_factory=dict)
-    goes: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -106,8 +101,7 @@ def wordings() -> tuple[PlaceWording, ...]:
     """The entries of places.yaml, in order."""
     entries = plain_yaml.load(Path(__file__).with_name("places.yaml").read_text(encoding="utf-8"))
     return tuple(
-        PlaceWording(entry["means"], re.compile(_spelt(entry["words"])), entry["examples"], entry.get("goes", False))
-        for entry in entries
+        PlaceWording(entry["means"], re.compile(_spelt(entry["words"])), entry["examples"]) for entry in entries
     )
 
 
@@ -117,24 +111,21 @@ def _spelt(words: str) -> str:
     return words
 
 
-def read_place(place: Traced) -> ReadPlace | None:
+def read_place(place: str) -> ReadPlace | None:
     """The place that words say, all of them; None where no wording fits.
 
     Args:
         place: Lower-case words of one place, as `tokenize` gives them, without punctuation.
     """
     for wording in wordings():
-        found = wording.words.fullmatch(place.text)
+        found = wording.words.fullmatch(place)
         if found is None or (wording.means == "inside" and _NO_REFERENCE.fullmatch(found["thing"])):
             continue
         parts = {name: said or "" for name, said in found.groupdict().items()}
-        things = tuple(
-            tuple(rewrite(place[slice(*found.span(name))].split())) for name in ("thing", "other") if parts.get(name)
-        )
+        things = tuple(tuple(rewrite(parts[name].split())) for name in ("thing", "other") if parts.get(name))
         if wording.means in BESIDE:
             things = tuple(tuple(words) for thing in things for words in split_references(wording.means, thing))
-        goes = wording.goes or parts.get("lead") in _GOES
-        return ReadPlace(replace(_request(wording.means, parts), references=("",) * len(things)), things, goes)
+        return ReadPlace(replace(_request(wording.means, parts), references=("",) * len(things)), things)
     return None
 
 

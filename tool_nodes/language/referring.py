@@ -14,12 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import look_at
 from toolhand.tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
 from toolhand.tool_nodes.language.place_phrases import parse_free_space
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.pointed import at_point
+from toolhand.tool_nodes.language.sides import CLEARLY_NEARER, MIDDLE_HEIGHT, on_side, select_points, table_points, take
 from toolhand.tool_nodes.language.vocabulary import (
     Lexicon,
     Match,
@@ -31,9 +30,10 @@ from toolhand.tool_nodes.language.vocabulary import (
 )
 from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES, plural
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.types import BoolArray, FloatArray, ObjectView
+from toolhand.tool_nodes.types import BoolArray, ObjectView
 
 __all__ = [
+    "MIDDLE_HEIGHT",
     "FreeSpaceRequest",
     "NounPhrase",
     "Selector",
@@ -46,20 +46,10 @@ __all__ = [
     "table_points",
 ]
 
-MIDDLE_HEIGHT = 0.05
-"""Height above the table of the points that pointing gives, on average [m]."""
 NEXT_TO_GAP = 0.30
 """Largest gap between things that are next to each other [m]."""
-CLEARLY_NEARER = 0.75
-"""A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
-TIED = 0.02
-"""Things that differ by less than this in a direction are equally far in it [m]."""
 AS_NEAR = 0.03
 """Things whose distances from another one differ by less than this are equally near to it [m]."""
-BESIDE_MIDDLE = 0.05
-"""A thing is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
-AROUND_MIDDLE = 0.20
-"""A thing is in the middle of the table if it is at most this far from it in each direction [m]."""
 OBLIQUE = float(np.tan(np.radians(60.0)))
 """The only candidate has to be this clearly to the side that is said: aside over ahead."""
 CLEARLY_SIZED = 1.08
@@ -101,91 +91,6 @@ def refer(
     return _Reader(views, nearest, lexicon or catalogue_lexicon(), masks).indices(parse_noun_phrase(phrase), alike)
 
 
-def select_points(
-    selectors: Sequence[Selector], points: Sequence[tuple[float, float]], count: int | None = None
-) -> list[int]:
-    """Indices of the points that positional selectors pick, best first.
-
-    Args:
-        selectors: From a noun phrase; size selectors are ignored.
-        points: Normalized (x, y) of the candidates.
-        count: How many are meant; None for one.
-
-    Returns:
-        No index when there are fewer points than the selectors count ("the third can" of two); several where it cannot
-        be asked which one is meant.
-    """
-    chosen = [s for s in selectors if s.positional]
-    if not chosen or not points:
-        return list(range(len(points)))
-    xy = table_points(points)
-    spread = np.maximum(np.ptp(xy, axis=0), 1e-6)
-    keys = {"left": xy[:, 0], "right": -xy[:, 0], "near": -xy[:, 1], "far": xy[:, 1]}
-    if len(chosen) == 1 and chosen[0].key == "middle":
-        order = _middle(xy)
-    elif len(chosen) == 1:
-        along = keys[chosen[0].key]
-        order = np.argsort(along, kind="stable").tolist()
-        tied = [i for i in order if along[i] - along[order[0]] < TIED]
-        if chosen[0].rank == 1 and count is None and len(tied) > 1:
-            return tied
-    else:
-        middle = np.abs(xy - np.median(xy, axis=0)).sum(axis=1)
-        scale = {"left": spread[0], "right": spread[0], "near": spread[1], "far": spread[1]}
-        cost = sum(keys[s.key] / scale[s.key] if s.key != "middle" else middle for s in chosen)
-        order = np.argsort(np.asarray(cost), kind="stable").tolist()
-    if chosen[0].key == "middle" and len(chosen) == 1 and count is None:
-        return order
-    return _take(order, chosen[0].rank, count)
-
-
-def _middle(xy: FloatArray) -> list[int]:
-    """The middle one of a row; several where the points (N, 2) are no row, or an even number."""
-    spread = np.ptp(xy, axis=0)
-    ranks = np.abs(_ranks(xy[:, int(spread[1] > spread[0])]) - (len(xy) - 1) / 2)
-    chosen = np.flatnonzero(ranks == ranks.min()).tolist()
-    if len(xy) > 3:
-        away = np.linalg.norm(xy - xy.mean(axis=0), axis=1)
-        order = np.argsort(away, kind="stable").tolist()
-        clear = away[order[0]] < CLEARLY_NEARER * away[order[1]]
-        chosen += [i for i in order[: 1 if clear else 2] if i not in chosen]
-    return chosen
-
-
-def on_side(selectors: Sequence[Selector], point: tuple[float, float]) -> bool:
-    """True unless a thing at a normalized point is clearly not on the side of the table that selectors say."""
-    (x, y), (middle_x, middle_y) = table_points([point, (0.5, 0.5)])
-    right, near = float(x - middle_x), float(y - middle_y)
-    offsets = {"left": -right, "right": right, "near": near, "far": -near}
-    return all(
-        max(abs(right), abs(near)) <= AROUND_MIDDLE if s.key == "middle" else offsets[s.key] >= -BESIDE_MIDDLE
-        for s in selectors
-        if s.positional and s.rank == 1
-    )
-
-
-def table_points(points: Sequence[tuple[float, float]], height_m: float = MIDDLE_HEIGHT) -> FloatArray:
-    """(N, 2) metres to the right and towards the camera of normalized picture points, at a height over the table."""
-    position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
-    width, height = workspace.IMAGE_SIZE
-    R = look_at(position, target)[:3, :3]
-    pixels = (np.asarray(points, float) - 0.5) * (width, height) / workspace.SCENE_CAMERA_FOCAL_PX
-    rays = np.column_stack([pixels, np.ones(len(pixels))]) @ R.T
-    on_table = position + rays * ((height_m - position[2]) / rays[:, 2])[:, None]
-    towards = (position - target)[:2] / np.linalg.norm((position - target)[:2])
-    return np.column_stack([on_table @ R[:, 0], on_table[:, :2] @ towards])
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
-
-
-def _take(order: list[int], rank: int, count: int | None) -> list[int]:
-    if rank < 0:
-        return order[::-1][: count or 1]
-    return order[rank - 1 : rank - 1 + (count or 1)]
-
-
 def _measure(view: ObjectView, key: str) -> float:
     """Larger means more of a size word: tall, big, thin, ... [m] or [m^3]."""
     x, y, z = (float(v) for v in view.size_m)
@@ -223,7 +128,7 @@ class _Reader:
         matches, as_named = self._matches(phrase)
         found = list(matches)
         if phrase.excluded is not None:
-            found = [i for i in found if i not in self._matches(phrase.excluded)[0]]
+            found = self._without(phrase.excluded, found)
         if phrase.relation is not None:
             found = self._related(phrase, found)
         if not found:
@@ -246,6 +151,18 @@ class _Reader:
                 "Move them apart, or call the thing by its name.",
             )
         return found
+
+    def _without(self, excluded: NounPhrase, found: list[int]) -> list[int]:
+        """Those of some things that a description does not fit."""
+        fits = [i for i in found if i in self._matches(excluded)[0]]
+        if excluded.relation is not None and fits:
+            one = excluded.relation in ("nearest_to", "farthest_from")
+            fits = self._related(replace(excluded, plural=not one), fits)
+        if len(fits) == 1 and not on_side(excluded.selectors, self._views[fits[0]].point):
+            fits = []
+        if excluded.selectors and fits:
+            fits = self._selected(excluded, fits)
+        return [i for i in found if i not in fits]
 
     def _matches(self, phrase: NounPhrase) -> tuple[dict[int, Match], bool]:
         """How well each thing fits that does; False where those are only alike."""
@@ -306,7 +223,7 @@ class _Reader:
         """The tallest, the second tallest ...; all that are as tall as it where it does not stand out."""
         size = {i: _measure(self._views[i], selector.key) for i in found}
         order = sorted(found, key=lambda i: -size[i])
-        chosen = _take(order, selector.rank, count)
+        chosen = take(order, selector.rank, count)
         if count is not None or not chosen:
             return chosen
         alike = [i for i in order if _ratio(size[i], size[chosen[0]]) < CLEARLY_SIZED]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from toolhand.tool_nodes.language.measures import is_written
-from toolhand.tool_nodes.language.traced import Token, Traced
 from toolhand.tool_nodes.language.words import (
     COLOURS,
     DETERMINERS,
@@ -23,8 +21,6 @@ from toolhand.tool_nodes.language.words import (
     SIZES,
     words_only,
 )
-
-_Word = TypeVar("_Word", bound=str)
 
 RELATION_WORDS = {
     "in": "in",
@@ -41,12 +37,11 @@ RELATION_WORDS = {
 
 @dataclass(frozen=True)
 class RelationMark:
-    """A relation found in a text: where, and whether it speaks of a movement ("into", "to the left of")."""
+    """A relation found in a text, and where."""
 
     relation: str
     start: int
     end: int
-    directed: bool
 
 
 _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
@@ -94,7 +89,6 @@ _RELATIONS = tuple(
         ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
     )
 )
-_DIRECTED = re.compile(r"^(?:into|in to|onto|on to|to |(?:on|to) (?:the )?top|toward)")
 _SIDE_WORD = "|".join(sorted(SIDES, key=len, reverse=True))
 _VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)(?: lens)?"
 _ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base(?! ball)|you|yourself|back)(?: arm| base)?"
@@ -135,12 +129,12 @@ _REWRITES = tuple(
             r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",
             " ",
         ),
-        (rf"\b{_CLOSE} {_VIEWER}(?= |$){_NOT_OF}", " <near> "),
+        (rf"\b{_CLOSE} {_VIEWER}(?= |$){_NOT_OF}", " <near:most> "),
         (rf"\b{_CLOSE} {_ROBOT}(?= |$){_NOT_OF}", " <far:robot> "),
-        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
+        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far:most> "),
         (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near:robot> "),
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
-        (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
+        (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far:most> "),
         (
             rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{STOP}",
             r" <from:\1> ",
@@ -180,13 +174,12 @@ CLOSED = frozenset(
 )
 
 
-def rewrite(tokens: Sequence[str]) -> list[Token]:
+def rewrite(tokens: Sequence[str]) -> list[str]:
     """The words with position phrases folded into one: "on the left side" is `<left>`, "to the left" `<left:to>`."""
-    text = Traced.join(words_only(tokens))
+    text = " ".join(words_only(tokens))
     for pattern, replacement in _REWRITES:
-        text = text.sub(pattern, replacement)
-        text = text.tidied() if "  " in text.text or text.text[:1] == " " or text.text[-1:] == " " else text
-    return text.folded()
+        text = " ".join(pattern.sub(replacement, text).split())
+    return text.split()
 
 
 def _is_noun(word: str) -> bool:
@@ -212,7 +205,7 @@ def find_relations(words: Sequence[str], noun_first: bool = True) -> list[Relati
         if length == 1 and words[i] in SIDES and words[i + 1 : i + 2] and words[i + 1] not in DETERMINERS:
             stands_for_noun = False
         if length and i + length < len(words) and (seen_noun or stands_for_noun):
-            marks.append(RelationMark(relation, i, i + length, bool(_DIRECTED.match(rest))))
+            marks.append(RelationMark(relation, i, i + length))
             seen_noun = False
             i += length
         else:
@@ -221,9 +214,9 @@ def find_relations(words: Sequence[str], noun_first: bool = True) -> list[Relati
     return marks
 
 
-def split_list(words: Sequence[_Word]) -> list[list[_Word]]:
+def split_list(words: Sequence[str]) -> list[list[str]]:
     """Split "the red box and the bowl" at its conjunctions, but not those inside "between A and B"."""
-    parts: list[list[_Word]] = [[]]
+    parts: list[list[str]] = [[]]
     open_betweens = 0
     for i, word in enumerate(words):
         open_betweens += word == "between" and i > 0
@@ -236,12 +229,12 @@ def split_list(words: Sequence[_Word]) -> list[list[_Word]]:
     return parts
 
 
-def split_references(relation: str, words: Sequence[_Word]) -> list[list[_Word]]:
+def split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
     """The words of each reference of a relation. "Salt and pepper" stays whole: no article follows "and"."""
     parts = split_list(words)
     if relation == "between" and len(parts) == 2:
         return parts
-    joined: list[list[_Word]] = []
+    joined: list[list[str]] = []
     for part in parts:
         if joined and part[0] not in DETERMINERS:
             joined[-1] += [*(word for word in words if word == "and")][:1] + part

@@ -87,25 +87,6 @@ class SpokenSpeed:
         return "From now on I move as fast as I am allowed to, and no faster."
 
 
-def at_that_speed(command: str, said: str) -> str:
-    """A command as slow as words ask for that it comes from, where it does not say so itself."""
-    speed = spoken_speed(said)
-    slow = speed is not None and speed.share < 1.0 and spoken_speed(command) is None
-    return f"{command}, {speed.words}" if slow and speed is not None else command
-
-
-def meant_pace(words: str) -> SpokenSpeed:
-    """The speed that words mean which ask for nothing but another one: "slow down", "that is too fast"."""
-    plain = words.lower()
-    if re.search(r"\btoo (?:fast|quick)", plain):
-        return SpokenSpeed(A_BIT_SLOWER, "a bit slower")
-    if re.search(r"\btoo slow|\bspeed (?:it )?up", plain):
-        return SpokenSpeed(1.0, words)
-    if re.search(r"\b(?:slow|ease) (?:it )?(?:down|up)\b.* (?:bit|little|tad)", plain):
-        return SpokenSpeed(A_BIT_SLOWER, "a bit slower")
-    return spoken_speed(words) or SpokenSpeed(SLOWLY, "slowly")
-
-
 def spoken_speed(sentence: str) -> SpokenSpeed | None:
     """The speed that a sentence asks for; None where it asks for none. Who asks for several gets the slowest."""
     found = [(match.span(), share, match.group()) for share, words in _SPOKEN for match in words.finditer(sentence)]

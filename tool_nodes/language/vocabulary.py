@@ -12,15 +12,22 @@ from toolhand.tool_nodes.language.words import (
     BRANDS,
     COLOUR_FAMILIES,
     COLOURS,
+    DETERMINERS,
     DISCRETE,
+    FILLERS,
+    FUNCTION_WORDS,
+    GENERIC,
     NEAR_SYNONYMS,
+    NUMBERS,
     PACKAGING,
     RELATIVE,
     SAME_STEM,
     SHADES,
+    SIDES,
     is_slip,
     stem,
     tokenize,
+    word_set,
     words_only,
 )
 from toolhand.tool_nodes.types import ObjectView
@@ -293,6 +300,18 @@ class Lexicon:
 def catalogue_lexicon() -> Lexicon:
     """The words of the shipped catalogue."""
     return Lexicon.of_products(load_catalogue().values())
+
+
+def is_english(word: str) -> bool:
+    """Whether a word is one of the grammar or of a product's name: English, whatever else it may be."""
+    return word in _GRAMMAR or word in _product_words()
+
+
+_GRAMMAR = frozenset().union(
+    *(FUNCTION_WORDS, DETERMINERS, FILLERS, GENERIC, SIDES, COLOURS, NUMBERS),
+    word_set("of and my your its our so am are was were been no as do this that him her"),
+)
+"""Words of the grammar, and small ones that it has no use for."""
 
 
 def _product_words() -> frozenset[str]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
 
 from toolhand.tool_nodes.language.measures import LENGTHS, POINTS, TOKENS
-from toolhand.tool_nodes.language.traced import Token, Traced
-
-_Word = TypeVar("_Word", bound=str)
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -343,16 +340,17 @@ DISCRETE = word_set("ball toy pencil pen tool block cube car egg shoe gift marbl
 _PUNCTUATION = ",.?!"
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[str]:
     """Lower-case words of a text, accents removed, contractions opened; `,` `.` `?` `!` stay as tokens.
 
     "Don't take Bob's T-shirt!" gives do not take bobs t shirt !
     """
-    plain = Traced.spoken(text)
+    spread = unicodedata.normalize("NFKD", re.sub("[’‘`]", "'", text.lower()))
+    plain = "".join(sign for sign in spread if not unicodedata.combining(sign))
     for pattern, replacement in _NORMAL:
-        plain = plain.sub(pattern, replacement)
-    tokens = [plain.token(match) for match in re.finditer(rf"{TOKENS}|[^\W_]+|[,.?!&]", plain.text)]
-    return [Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
+        plain = re.sub(pattern, replacement, plain)
+    tokens = re.findall(rf"{TOKENS}|[^\W_]+|[,.?!&]", plain)
+    return [part for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
 
 
 def _mended(token: str) -> str:
@@ -365,7 +363,7 @@ def _mended(token: str) -> str:
     return meant.pop() if len(meant) == 1 else token
 
 
-def words_only(tokens: Iterable[_Word]) -> list[_Word]:
+def words_only(tokens: Iterable[str]) -> list[str]:
     """The tokens without punctuation."""
     return [token for token in tokens if token[0] not in _PUNCTUATION]
 

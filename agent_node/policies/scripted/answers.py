@@ -1,12 +1,13 @@
 """What the operator's answer to a question means, for the policy that asked and for the judge that knows the scene.
 
-| answer to "Which can do you mean?" | what it means |
-|---|---|
-| "the left one", "number 2", "the second from the left", "the can in the back" | one of the candidates |
-| a point of the picture, such as "(0.41, 0.22)" | the candidate there |
-| "the red one", "the one next to the bowl" | the only candidate among what these words find |
-| "pick up the left can", "put the banana in the bowl" | another command in the place of the first |
-| "never mind", "neither" | the end of the command, as words of stopping are for any policy |
+| answer to "Which can do you mean?" | as a reader has it | what it means |
+|---|---|---|
+| "the left one", "the can in the back" | choose the left one | one of the candidates |
+| "number 2" | choose number 2 | the second one from the left |
+| a point of the picture, such as "(0.41, 0.22)" | | the candidate there |
+| "the red one", "the one next to the bowl" | choose the red one | the only candidate among what these words find |
+| "pick up the left can", "put the banana in the bowl" | the same | another command in the place of the first |
+| "never mind", "no" | cancel, no | the end of the command, as words of stopping are for any policy |
 
 Anything else is not understood, and the question is asked again.
 """
@@ -19,13 +20,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolhand.agent_node.events import TYPED_POINT
-from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.plan.reader import QUESTION, context_of
+from toolhand.agent_node.plan.types import PlanAct
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command, understand
+from toolhand.agent_node.policies.scripted.nouns import noun_of
 from toolhand.agent_node.policies.scripted.points import nearest
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
-from toolhand.tool_nodes.language.phrases import NounPhrase, noun_phrase, parse_noun_phrase
+from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.referring import select_points
-from toolhand.tool_nodes.language.relations import find_relations, rewrite, split_references
-from toolhand.tool_nodes.language.words import NUMBERS, stem, tokenize, words_only
+from toolhand.tool_nodes.language.words import ORDINALS, stem
 from toolhand.tool_nodes.results import ToolError
 
 REACH = 0.1
@@ -34,39 +37,42 @@ picture of the scene camera."""
 CLEARER = 2.0
 """Ratio of distances, next candidate to nearest, from which on a point is at the nearest one [-]."""
 
-_ENDS = frozenset(
-    {
-        "no", "none", "neither", "nothing", "never mind", "nevermind", "forget it",
-        "forget about it", "leave it", "neither one", "none of them", "neither of them",
-    }
-)  # fmt: skip
-_LEAD = re.compile(
-    r"^(?:(?:no|yes|well|um|uh|please) )*(?:(?:i (?:mean|meant|want)|take|pick up|pick|grab|get|choose|use|it is) )?"
-)
-_POLITE = re.compile(r" (?:please|thanks|thank you)$")
-_NUMBERED = re.compile(r"^(?:the )?(?:(?:number|no|option|candidate) )?(\d{1,2}|one|two|three|four|five|six|seven)$")
+_ENDING = frozenset({"cancel", "no", "stop", "skip it"})
+"""Fixed words that say that nothing is to be done."""
 _POINTING = frozenset({"at", "the", "this", "that", "it", "one", "thing", "point", "here", "there", "please"})
-_ALONE = re.compile(r" ?\b(?:alone|only|just|itself)\b")
-_BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
 
 
 def point_in(text: str) -> PicturePoint | None:
     """The normalized point that an answer is; None where it says something else, or anything beside it."""
     found = TYPED_POINT.search(text)
-    if found is None or set(_plain(f"{text[: found.start()]} {text[found.end() :]}").split()) - _POINTING:
+    if found is None or set(re.findall(r"\w+", f"{text[: found.start()]} {text[found.end() :]}".lower())) - _POINTING:
         return None
     return float(found[1]), float(found[2])
 
 
+def _act(text: str, question: str = "Which one do you mean?") -> PlanAct | None:
+    """The one act that an answer is; None for none or several."""
+    try:
+        understood = understand(text, context_of((), question))
+    except ToolError:
+        return None
+    return understood.plan[0] if understood is not None and len(understood.plan) == 1 else None
+
+
 def ends(text: str) -> bool:
     """Whether an answer says that nothing is to be done."""
-    return _plain(text) in _ENDS
+    act = _act(text)
+    return act is not None and act.kind == "fixed" and act.words in _ENDING
+
+
+_ASKED = f"pick up it{QUESTION}Which one do you mean?"
+"""What a reader is told of what was before an answer."""
 
 
 def another_command(text: str) -> Command | None:
     """The whole command that an answer is; None for one that only says which thing, as "take the red one" does."""
     try:
-        command = parse_command(text)
+        command = parse_command(text, _ASKED)
     except ToolError:
         return None
     target = command.target
@@ -91,16 +97,20 @@ def choose(text: str, phrase: NounPhrase, points: Sequence[PicturePoint]) -> int
         away = sorted(math.dist(point, candidate) for candidate in points)
         clear = away[0] <= REACH and (len(away) == 1 or away[1] >= CLEARER * away[0])
         return points.index(nearest(points, point)) if clear else ()
-    said = _LEAD.sub("", _POLITE.sub("", _plain(text)))
-    numbered = _NUMBERED.match(said)
-    if numbered:
-        number = NUMBERS.get(numbered[1], 1 if numbered[1] in ("1", "one") else 0)
+    act = _act(text, f"Which {phrase.plain} do you mean?")
+    if act is not None and act.words == "choose any":
+        return 0
+    counted = [] if act is None else [ref.ordinal for ref in act.objects if ref.ordinal and not ref.side]
+    if act is not None and (act.kind == "choose_number" or counted):
+        number = ORDINALS[counted[0]] if counted else int(act.words)
         return sorted(range(len(points)), key=lambda i: points[i][0])[number - 1] if 0 < number <= len(points) else ()
+    if act is None or act.kind not in ("choose", "pick") or len(act.objects) != 1:
+        return ()
     try:
-        described = parse_noun_phrase(said)
+        described = noun_of(act.objects[0])
     except ToolError:
         return ()
-    if described.unread or described.setting or described.plural:
+    if described.setting or described.plural:
         return ()
     own = {stem(word) for word in phrase.words}
     only_sides = all(s.positional for s in described.selectors) and not (described.relation or described.excluded)
@@ -128,46 +138,11 @@ def only_candidate(found: Sequence[int]) -> int | None:
     return found[0] if len(set(found)) == 1 else None
 
 
-def with_place(text: str, command: Command, phrase: NounPhrase) -> Command | None:
-    """The command with what an answer says of the side behind the only thing of a name: it was a place, or needless.
-
-    "To the left of the bowl" makes it a place, "the bowl" leaves the side out. None where the answer is not understood.
-    """
-    said = _ALONE.sub("", _plain(text))
-    name = parse_noun_phrase(phrase.plain)
-    words = rewrite(said.split())
-    mark = next((m for m in find_relations(words, noun_first=False) if m.start == 0), None)
-    if mark is not None and mark.relation in _BESIDE:
-        rest = [str(word) for word in words[mark.end :]]
-        if rest in ([], ["it"]) or _is_named(noun_phrase(rest), name):
-            return replace(command, relation=mark.relation, references=(name,), asides=())
-        return None
-    try:
-        named = parse_noun_phrase(said)
-    except ToolError:
-        return None
-    if not _is_named(named, name):
-        return None
-    references = tuple(name if reference == phrase else reference for reference in command.references)
-    return replace(command, references=references, asides=())
-
-
 def with_two(text: str, command: Command) -> Command | None:
     """The command between the two things of an answer ("the box and the bowl"); None where it does not name two."""
-    words = rewrite(_LEAD.sub("", _plain(text)).removeprefix("between ").split())
+    act = _act(re.sub(r"^between ", "", text, flags=re.IGNORECASE))
     try:
-        parts = [noun_phrase(part) for part in split_references("between", words)]
+        things = tuple(noun_of(ref) for ref in act.objects) if act is not None and act.kind == "choose" else ()
     except ToolError:
         return None
-    named = len(parts) == 2 and all(part.words and not part.unread for part in parts)
-    return replace(command, references=tuple(parts)) if named else None
-
-
-def _is_named(phrase: NounPhrase, name: NounPhrase) -> bool:
-    bare = not (phrase.selectors or phrase.relation or phrase.excluded or phrase.unread)
-    return bare and bool(phrase.words) and {stem(w) for w in phrase.words} <= {stem(w) for w in name.words}
-
-
-def _plain(text: str) -> str:
-    """The words in lower case without punctuation."""
-    return " ".join(words_only(tokenize(text)))
+    return replace(command, references=things) if len(things) == 2 and all(thing.words for thing in things) else None

@@ -16,7 +16,6 @@ from toolhand.tool_nodes.language.relations import RELATION_WORDS
 
 _QUOTED = 120
 """Longest quotation of an answer that was not understood [characters]."""
-_BESIDE = {"left": "left_of", "right": "right_of", "near": "in_front_of", "far": "behind"}
 
 
 def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> str:
@@ -52,15 +51,6 @@ def which_two(command: Command, number: int) -> str:
     return (
         f"Which two things do you mean: {names} are {number} here? "
         'Answer with two of them, such as "the box and the bowl".'
-    )
-
-
-def which_side(phrase: NounPhrase, said: str) -> str:
-    """Asks what the side that was `said` after the only thing of its name means: which thing, or where to go?"""
-    side = next((s.key for s in phrase.selectors if s.key in _BESIDE), "left")
-    return (
-        f"Which place do you mean by {said}? There is one {phrase.plain}: say "
-        f'"{RELATION_WORDS[_BESIDE[side]]} the {phrase.plain}", or "the {phrase.plain}" alone.'
     )
 
 

@@ -1,44 +1,42 @@
-"""An operator's sentence becomes one command: pick up a thing, or place it in relation to others.
-
-Every word of the sentence has to become part of the command or stand on a list of words that change nothing. What has
-become nothing is quoted in a refusal, so that no wish of the operator is dropped in silence.
-"""
+"""A plan becomes one command: pick up a thing, or place it somewhere."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
-from toolhand.agent_node.policies.scripted.drafts import Draft
-from toolhand.agent_node.policies.scripted.foreign import is_foreign
-from toolhand.agent_node.policies.scripted.frames import in_plain_words
-from toolhand.agent_node.policies.scripted.reading import NO_EFFECT, Reader
-from toolhand.agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
-from toolhand.agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
-from toolhand.agent_node.policies.scripted.verbs import strip_politeness
+from toolhand.agent_node.plan.reader import Understood, default_reader
+from toolhand.agent_node.plan.reading import say, say_act
+from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
+from toolhand.agent_node.policies.scripted.nouns import target_of
+from toolhand.agent_node.policies.scripted.places import place_of
+from toolhand.agent_node.policies.scripted.refusals import (
+    ABILITY,
+    EXAMPLES,
+    SEVERAL,
+    SEVERAL_THINGS,
+    nothing_to_stop,
+    refuse,
+)
+from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
 from toolhand.tool_nodes.language.relations import RELATION_WORDS
-from toolhand.tool_nodes.language.speeds import spoken_speed
-from toolhand.tool_nodes.language.traced import Token, Traced, WordTrace, origin
-from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
-from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.language.speeds import spoken_share, spoken_speed
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.language.words import stem
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-__all__ = ["EXAMPLES", "MAX_COMMAND", "Command", "parse_command"]
+__all__ = ["EXAMPLES", "MAX_COMMAND", "Command", "command_of", "parse_command"]
 
 MAX_COMMAND = 2000
 """Longest sentence that is read [characters]."""
-
-_MANNER = re.compile(
-    r"\b(?:(?:immediate|firm|neat|precise|exact)\w*|for a (?:moment|second|minute|while|bit))\b",
-    re.IGNORECASE,
-)
-_LONGEST_PHRASE = 8
-"""Most words that are quoted with a small word that was not understood [words]."""
-_APART = re.compile(r"(=\S+) apart from\b")
-_INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|apart from|and not|and never|nor)\b")
+SURE = 0.5
+"""Least certainty of a plan that is carried out [0..1]: it is likelier than all others together."""
+_QUOTED = 120
+"""Longest sentence that is quoted [characters]."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,12 @@ class Command:
 
     Attributes:
         action: "pick" keeps the thing in the gripper, "place" puts it down.
-        target: The thing; None for what is held ("put it down", "drop the can").
+        target: The thing; None for what is held ("put it down").
         relation: Where to place, see FreeSpaceRequest; None for a pick. Directions are those of the camera picture.
         references: Things that the place refers to; empty for anywhere.
         form: The place in full, with empty words for its references, where relation and references do not say it all.
-        held_as: Name that the operator uses for the thing that is held ("drop the can"), if any.
-        reading: (role, words as they were said) in the order of the sentence; the role "no effect" is that of words
-            that change nothing.
-        asides: References with a side after their name (`NounPhrase.aside`), and the side as it was said, quoted.
+        held_as: Name that the operator uses for the thing that is held ("the can that you hold"), if any.
+        speed: Words for the speed, "slowly" or "40 %"; empty where not said.
     """
 
     action: Literal["pick", "place"]
@@ -62,9 +58,8 @@ class Command:
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
     held_as: NounPhrase | None = None
-    reading: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    asides: tuple[tuple[NounPhrase, str], ...] = field(default=(), compare=False)
     form: FreeSpaceRequest | None = None
+    speed: str = ""
 
     def place(self, names: Sequence[str] | None = None, thing: str | None = None) -> FreeSpaceRequest:
         """Where to place, as a pointer is asked for it.
@@ -95,134 +90,129 @@ class Command:
         return "; ".join([*(picked or held), f"place: {where} {names}".strip()])
 
     @property
-    def without_effect(self) -> tuple[str, ...]:
-        """The words that change nothing, as they were said."""
-        return tuple(words for role, words in self.reading if role == NO_EFFECT)
+    def manner(self) -> str:
+        """The speed that is asked for, in a sentence; empty for none."""
+        speed = spoken_speed(self._pace)
+        return "" if speed is None else speed.told
 
     @property
-    def manner(self) -> str:
-        """The speed that the words ask for, and those that ask for a manner or a time that the arm does not have."""
-        plain = " ".join(self.without_effect)
-        speed = spoken_speed(plain)
-        told = [] if speed is None else [speed.told]
-        found = [match.group() for match in _MANNER.finditer(plain) if spoken_speed(match.group()) is None]
-        if found:
-            quoted = " and ".join(f'"{words}"' for words in found)
-            told.append(f"I move in one way only: {quoted} changed nothing.")
-        return " ".join(told)
+    def share(self) -> float:
+        """Share of the allowed speed that is asked for, in (0, 1]; 1 where none is."""
+        return spoken_share(self._pace)
+
+    @property
+    def _pace(self) -> str:
+        return self.speed if self.speed in ("", "slowly") else f"at {self.speed} speed"
 
 
-def parse_command(text: str) -> Command:
+def parse_command(text: str, context: str = "") -> Command:
     """Understand one English sentence.
 
+    Args:
+        text: The operator's words.
+        context: What was before them, as of `toolhand.agent_node.plan.reader.context_of`.
+
     Raises:
-        ToolError: NOT_UNDERSTOOD with one sentence that says what is missing (no verb, no object, a question, a
-            negation, several commands, more than 2,000 characters) or quotes the words that were not understood;
-            INVALID_ARGUMENT for a command that contradicts itself ("put the cup in the cup").
+        ToolError: NOT_UNDERSTOOD with one sentence that says what is missing (no deed, no object, a question, several
+            commands, more than 2,000 characters); INVALID_ARGUMENT for a command that contradicts itself ("put the cup
+            in the cup").
+    """
+    understood = understand(text, context)
+    quoted = f'"{plain_line(text, length=_QUOTED)}"'
+    if is_stop(text):
+        raise nothing_to_stop(quoted)
+    if understood is None:
+        refuse(f"I do not understand {quoted}; {ABILITY}.")
+    if understood.certainty < SURE:
+        meant = say(understood.plan)
+        refuse(f'I am not sure what {quoted} means: say "{meant}" if it is that, or say it in other words.')
+    return command_of(understood.plan)
+
+
+def share_of(text: str) -> float:
+    """Share of the allowed speed that a sentence asks for, in (0, 1], whether or not it is a command."""
+    try:
+        return parse_command(text).share
+    except ToolError:
+        return spoken_share(text)
+
+
+def understand(text: str, context: str = "") -> Understood | None:
+    """What a sentence means, whatever it is; None where no reader can tell.
+
+    Raises:
+        ToolError: NOT_UNDERSTOOD for an empty sentence, or one of more than 2,000 characters.
     """
     if len(text) > MAX_COMMAND:
         refuse(f"A command may have at most {MAX_COMMAND:,} characters, got {len(text):,}.")
-    tokens = tokenize(text)
-    account = WordTrace(text)
-    plain = Traced.join(tokens)
-    check_follow_up(plain, account)
-    if not any(token[0].isalpha() for token in tokens):
+    if not any(c.isalnum() for c in text):
         refuse("The command is empty." if not text.strip() else "The command has no words.")
-    letters = [c for c in text if c.isalpha()]
-    if sum(c.isascii() for c in letters) < 0.8 * len(letters):
-        refuse("I understand commands in English only.")
-    if is_foreign(words_only(tokens), text):
-        refuse(f"I find no action that I know in {account.quote(plain.words)}: I understand commands in English only.")
-    check_whole(plain, account)
-    spoken, polite = strip_politeness(plain)
-    account.give(spoken.dropped, NO_EFFECT)
-    if not words_only(spoken.split()):
-        refuse(f"The command does not say what to do; {ABILITY}.")
-    spoken = in_plain_words(spoken)
-    account.give(spoken.dropped, NO_EFFECT)
-    check_kind(spoken, polite, account)
-    draft = Reader(account).read(spoken.sub(_APART, r"\1 from").sub(_INSTEAD, "not"), asked="please" in tokens)
-    if account.unread:
-        _refuse_unread(tokens, account)
-    return _checked(_command(draft, account))
+    return _read(text, context)
 
 
-def _refuse_unread(tokens: Sequence[Token], account: WordTrace) -> NoReturn:
-    """Refuse what has become nothing, as the phrase that it stands in; only what adorns a thing may be left out."""
-    unread = account.unread
-    for i, token in enumerate(tokens):
-        if token.words & account.unread and token in FUNCTION_WORDS:
-            unread = unread | origin(_phrase(tokens[i:]))
-    lost = [token for token in tokens if token.words & unread]
-    needless = all(token in UNCHECKED - {"here", "there", "over", "so"} for token in lost)
-    advice = "leave it out or say it in other words" if needless else "say it in other words"
-    refuse(f"I do not understand {account.quote(unread)} here; {advice}.")
+@lru_cache(maxsize=512)
+def _read(text: str, context: str) -> Understood | None:
+    return default_reader().read(text, context)
 
 
-def _phrase(tokens: Sequence[Token]) -> list[Token]:
-    """The phrase that a small word begins: up to the next small word after its noun, or the end of the clause."""
-    phrase: list[Token] = []
-    for token in tokens[:_LONGEST_PHRASE]:
-        named = any(word not in FUNCTION_WORDS and word not in DETERMINERS for word in phrase)
-        if token in ",.?!" or token in ("and", "then", "but") or (named and token in FUNCTION_WORDS):
-            break
-        phrase.append(token)
-    return phrase
+def command_of(plan: Plan) -> Command:
+    """The command of a plan.
+
+    Args:
+        plan: A pick, a put, or a pick and a put of the same thing.
+
+    Raises:
+        ToolError: NOT_UNDERSTOOD for any other plan, several objects, or what no noun phrase or free room says;
+            INVALID_ARGUMENT for a command that contradicts itself.
+    """
+    for act in plan:
+        _check_act(act)
+    first, last = plan[0], plan[-1]
+    if len(plan) > 2 or (len(plan) == 2 and not _same_thing(first, last)):
+        refuse(SEVERAL)
+    [ref], speed = first.objects, first.speed or last.speed
+    if last.kind == "pick":
+        return Command("pick", target_of(ref), speed=speed)
+    holds = any(clause.kind == "held" for clause in ref.clauses)
+    thing = None if _is_held(ref, holds) else target_of(ref)
+    target, held = (None, thing) if holds else (thing, None)
+    where = place_of(last.place)
+    command = Command("place", target, where.relation, where.references, held, where.form, speed)
+    _refuse_itself(command)
+    return command
 
 
-def _command(draft: Draft, account: WordTrace) -> Command:
-    if draft.place is None and (draft.unplaced or not draft.picks):
-        thing = f' "{draft.target.text}"' if draft.target else " it"
-        refuse(f"The command does not say where to place{thing}.")
-    reading = account.reading()
-    if draft.place is None:
-        if draft.target is None:
-            refuse("The command does not say which object: name it.")
-        if draft.gone:
-            thing = draft.target.text
-            refuse(
-                f"I do not know where to take the {thing}, as {draft.gone} does not say: say where to put it, or "
-                '"pick up" if I am to hold it.'
-            )
-        return Command("pick", draft.target, reading=reading)
-    where, asides = draft.place, tuple(draft.asides)
-    # Letting go is of what is held, whatever it is called.
-    target, held_as = (None, draft.target) if draft.lets_go else (draft.target, None)
-    return Command("place", target, where.relation, where.references, held_as, reading, asides, where.form)
+def _is_held(ref: ObjectRef, holds: bool) -> bool:
+    """Whether an object is what is held, without a name."""
+    return ref.quantity in ("it", "them") or (holds and ref.words in ("one", "thing", "object"))
+
+
+def _check_act(act: PlanAct) -> None:
+    """Refuse an act that is no deed of the policy."""
+    if act.kind not in ("pick", "put"):
+        what = act.words if act.kind == "cannot" else say_act(act)
+        refuse(f'I cannot carry out "{what}"; {ABILITY}.')
+    if act.condition is not None or act.otherwise:
+        refuse(f'I carry out commands without conditions such as "{say_act(act)}".')
+    if len(act.objects) != 1:
+        refuse(SEVERAL_THINGS.format(say_act(act)))
+
+
+def _same_thing(pick: PlanAct, put: PlanAct) -> bool:
+    """Whether a second act puts what the first picks up."""
+    (picked,), (placed,) = pick.objects, put.objects
+    return (pick.kind, put.kind) == ("pick", "put") and (placed.quantity in ("it", "them") or placed == picked)
 
 
 def _same_place(a: NounPhrase, b: NounPhrase) -> bool:
     return (a.selectors, a.relation, a.references, a.point) == (b.selectors, b.relation, b.references, b.point)
 
 
-def _stems(phrase: NounPhrase) -> tuple[str, ...]:
-    return tuple(stem(word) for word in phrase.words)
-
-
-def _named(phrase: NounPhrase) -> bool:
-    said = phrase.words or phrase.selectors or phrase.relation or phrase.plural or phrase.excluded or phrase.point
-    return bool(said) or bool(re.search(r"\b(?:object|thing|item|one)$", phrase.text))
-
-
-def _checked(command: Command) -> Command:
-    """The command, if it says enough and does not contradict itself."""
+def _refuse_itself(command: Command) -> None:
+    """Refuse a place that is relative to the thing that is to go there."""
     target = command.target
-    if target is not None and not _named(target):
-        refuse("The command does not say which object.")
-    which = {"other", "another"} & set(target.text.split()) if target is not None else set()
-    if target is not None and which:
-        refuse(f'Nothing says which one "{target.text}" is not: say where it stands or what it looks like.')
-    for reference in command.references:
-        words = reference.text.split()
-        if "itself" in words or words in (["it"], ["them"]):
-            refuse("A thing cannot be placed relative to itself.", ErrorCode.INVALID_ARGUMENT)
-        if not _named(reference):
-            refuse("The command does not say what to place it relative to.")
-        other = {"other", "another", "second"} & set(words)
-        same = target is not None and _stems(target) == _stems(reference) and bool(target.words)
-        if target and same and not other and not reference.plural and _same_place(target, reference):
-            refuse(f'"{target.text}" cannot be placed relative to itself.', ErrorCode.INVALID_ARGUMENT)
-    own = command.references if command.form is None else command.references[: len(command.form.references)]
-    if command.relation == "between" and len(own) == 1 and not own[0].plural:
-        refuse('"Between" needs two things, such as "between the box and the bowl".')
-    return command
+    for reference in command.references if target is not None and target.words else ():
+        same = {stem(word) for word in reference.words} == {stem(word) for word in target.words}  # type: ignore[union-attr]
+        other = {"other", "another", "second"} & set(reference.text.split())
+        if same and not other and not reference.plural and _same_place(target, reference):  # type: ignore[arg-type]
+            refuse(f'"{target.text}" cannot be placed relative to itself.', ErrorCode.INVALID_ARGUMENT)  # type: ignore[union-attr]

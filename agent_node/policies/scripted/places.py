@@ -1,26 +1,38 @@
-"""Where a clause says to place a thing: which of its relations, or anywhere on the table."""
+"""The place of a plan as free room that a pointer is asked for; references are noun phrases of its objects."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolhand.agent_node.policies.scripted.refusals import PLACES, refuse
-from toolhand.agent_node.policies.scripted.verbs import CARRYING, HOLDING, MOVING, Clause
+from toolhand.agent_node.plan.reading import say_place
+from toolhand.agent_node.plan.types import ObjectRef, PlacePart
+from toolhand.agent_node.policies.scripted.nouns import noun_of
+from toolhand.agent_node.policies.scripted.refusals import EXAMPLES, PLACES, refuse
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.places import FreeSpaceRequest
-from toolhand.tool_nodes.language.relations import STOP, RelationMark, find_relations
-from toolhand.tool_nodes.language.traced import Traced, WordTrace
-from toolhand.tool_nodes.language.words import DETERMINERS, SIDES
+from toolhand.tool_nodes.language.places import BESIDE, BIT_M, LOT_M, STEP_M, Extent, FreeSpaceRequest, Relation
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+
+_RELATIONS: dict[str, Relation] = {
+    "in": "in", "on": "on", "left of": "left_of", "right of": "right_of", "in front of": "in_front_of",
+    "behind": "behind", "next to": "next_to", "near": "next_to", "touching": "next_to", "between": "between",
+}  # fmt: skip
+_PERSONS = {"me": "front", "you": "back"}
+"""Sides of the table of the operator, who stands where the camera does, and of the robot."""
+_OTHER = {"front": "back", "back": "front"}
+_EDGES = ("edge", "corner", "border")
+_VAGUE = {"": STEP_M, "a bit": BIT_M, "a lot": LOT_M}
+"""Lengths that are said in no centimetres [m]."""
+_ANYWHERE = ("somewhere", "somewhere else", "on the table")
+_OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right"}, {"front", "back"})
 
 
 @dataclass(frozen=True)
 class SpokenPlace:
-    """Where a clause says to place a thing.
+    """Where a thing is to go.
 
     Attributes:
-        relation: See Command.
+        relation: See `toolhand.agent_node.policies.scripted.commands.Command`.
         references: See Command.
         form: See Command.
     """
@@ -30,162 +42,165 @@ class SpokenPlace:
     form: FreeSpaceRequest | None = None
 
 
-_TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
-_SPOT = (
-    r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant|another|different) )+(?:table )?"
-    r"(?:space|spot|place|area|room|location|surface|table)"
-)
-_ANYWHERE = re.compile(
-    rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}"
-    rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
-    r"|(?:in|on|at|to|into) (?:a|the|some) (?:space|spot|place|location|position|area)"
-    r"(?= (?:(?:to|on) the (?:left|right) of|(?:left|right) of|behind|next|in front of|beside|near|between|close to)\b)"
-    rf"|(?:any|some|else)(?:where|place)(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
-    rf"|wherever(?: you (?:like|want))?){STOP}"
-)
-_UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
-ATTACHED = frozenset(
-    {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
-)
-"""Words after which a relation does not say where to place."""
-_INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
-_SIDEWAYS = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to", "between"})
-_VAGUE = frozenset({"far", "further", "farther", "away", "closer", "nearer"})
-_TOUCHING = frozenset({"touching", "against"})
+@dataclass(frozen=True)
+class _Condition:
+    """One condition of a place, with empty words for its references, these, and all of its words."""
+
+    request: FreeSpaceRequest
+    things: tuple[NounPhrase, ...]
+    words: str
 
 
-def find_place_on_table(text: str) -> re.Match[str] | None:
-    """ "On the table", "in a free spot", "somewhere else": any place of the table will do."""
-    return _ANYWHERE.search(text)
+def place_of(place: Sequence[PlacePart]) -> SpokenPlace:
+    """One place of all conditions.
+
+    Raises:
+        ToolError: NOT_UNDERSTOOD for what is no place of the table, for conditions that go together in no way that is
+            known, or where nothing says where it is to be; INVALID_ARGUMENT for what contradicts itself.
+    """
+    said: list[_Condition] = []
+    for part in place:
+        said.append(_condition(part, [thing for one in said for thing in one.things]))
+    wanted = [one for one in said if not one.request.denied]
+    if not wanted:
+        refuse(f'I do not understand "but not {said[0].words}": say only which thing, and where it is to go.')
+    specific = [one for one in wanted if one.request.relation != "anywhere"] or wanted[:1]
+    first, *others = wanted if specific[0].request.relation in ("in", "on") else specific
+    if first.request.relation == "in" and others and others[0].request.relation == "region":
+        inside = others.pop(0)
+        if inside.request.extent == "edge" or first.request.region:
+            refuse(f'I cannot place a thing "{inside.words}" in another one.')
+        first = replace(first, request=replace(first.request, region=inside.request.region))
+    others += [one for one in said if one.request.denied]
+    for other in others:
+        _refuse_apart(first.request, other)
+    _refuse_opposites([first, *others])
+    if first.request.relation in ("in", "on"):
+        others = []  # what is denied cannot be
+    request = replace(first.request, also=tuple(one.request for one in others))
+    things = tuple(thing for one in (first, *others) for thing in one.things)
+    return SpokenPlace(request.relation, things, None if request.is_plain else request)
 
 
-def starts_place(words: Sequence[str], adjectives: bool = False) -> bool:
-    """True if words begin with a relation; "near" is none in "near can" unless `adjectives` are to count as well."""
-    adjective = len(words) > 1 and words[0] in SIDES and words[1] not in (*DETERMINERS, "of", "to")
-    found = any(mark.start == 0 for mark in find_relations(words[:12], noun_first=False))
-    return found and (adjectives or not adjective)
-
-
-def is_second_place(words: Sequence[str]) -> bool:
-    """True if what should describe a thing says where to take something: "the can into the bin"."""
-    return any(" ".join(words[m.start : m.end]) in _INTO for m in find_relations(words))
-
-
-def refuse_second_relation(relation: str, words: Sequence[str], account: WordTrace) -> None:
-    """Refuse "left of the bowl behind the box", "far from the box": a second place, or which bowl is meant?"""
-    nested = (m for m in find_relations(words) if m.relation in _SIDEWAYS or words[m.start] in _VAGUE)
-    marks = [m for m in nested if words[m.start - 1] not in (*ATTACHED, "one")]
-    if relation in _SIDEWAYS and marks:
-        more = account.quote(words[marks[0].start :])
-        refuse(
-            f"I can place a thing in one relation at a time: {more} is a second one. "
-            f'If it tells which thing is meant, say "that is" before it.'
-        )
-
-
-def destination(words: Sequence[str], held: bool, clause: Clause, account: WordTrace) -> RelationMark | None:
-    """The relation that says where to place, or None. Others belong to the description of a thing."""
-    placing = clause.verb_class == "place"
-    marks = [
-        m
-        for m in _marks(words, held)
-        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in ATTACHED)
-    ]
-    under = next((i for i, word in enumerate(words) if _UNDER.fullmatch(word)), None)
-    if under is not None and placing:
-        refuse(f"{account.quote(words[under:])} is no place for me. {PLACES}")
-    if clause.verb in HOLDING:
-        _refuse_held_at(words, account)
-    strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
-    if clause.verb_class == "mention":
-        return None
-    if clause.verb in MOVING and clause.verb_class == "pick" and not (held or strong):
-        _refuse_carried_to(marks, words, clause, account)
-    if clause.verb_class == "pick":
-        away = next((m for m in marks if words[m.start] == "away" and clause.verb in CARRYING), None)
-        if away is not None:
-            refuse(f"{account.quote(words[away.start :])} is no place for me. {PLACES}")
-        near = [m for m in marks if words[m.start] in ("closer", "nearer")]
-        carried = marks if held else near + [m for m in marks if m.directed and clause.verb in MOVING]
-        usable = strong or (carried if clause.verb in CARRYING else [])
-        return usable[-1] if usable else None
-    if not marks:
-        return None
-    marks = [m for m in marks if m.relation not in ("nearest_to", "farthest_from")] or marks
-    if strong:
-        chosen = strong[-1]
-    elif marks[0].relation in ("in", "on") or held:
-        chosen = marks[0]
-    elif marks[-1].relation == "in":
-        chosen = marks[-1]
+def _refuse_apart(first: FreeSpaceRequest, other: _Condition) -> None:
+    """Refuse a condition that cannot be heeded together with the first."""
+    request = other.request
+    alone = request.relation == "moved" or first.relation in ("moved", "at")
+    if request.denied:
+        inside = first.relation in ("in", "on") and request.relation not in ("in", "on", "anywhere")
     else:
-        sideways = [m for m in marks if m.directed]
-        chosen = sideways[-1] if sideways else marks[0]
-    if chosen.relation == "farthest_from":
-        refuse(f"{account.quote(words[chosen.start :])} is no place for me. {PLACES}")
-    if words[chosen.start] in _TOUCHING:
-        refuse(f'I leave a gap between things and cannot place one "{words[chosen.start]}" another. {PLACES}')
-    return chosen
+        inside = first.relation in ("in", "on") or request.relation in ("in", "on", "at", "anywhere")
+    if alone or inside:
+        refuse(f'I cannot heed "{other.words}" together with the other place.')
 
 
-def _refuse_held_at(words: Sequence[str], account: WordTrace) -> None:
-    """Refuse "hold the can next to the bowl": is it the can that stands there, or is it to be held there?"""
-    for mark in find_relations(words):
-        beside = mark.relation in _SIDEWAYS or words[mark.start] in ("over", "above")
-        if beside and words[mark.start - 1] not in (*ATTACHED, "one", "off"):
-            refuse(
-                f"I cannot hold a thing anywhere but above the table, so {account.quote(words[mark.start :])} may say "
-                'which one is meant or where it is to go: say "that is" before it, or "put".'
+def _refuse_opposites(said: Sequence[_Condition]) -> None:
+    wanted = [one for one in said if not one.request.denied]
+    for i, one in enumerate(wanted):
+        for other in wanted[:i]:
+            a, b = one.request, other.request
+            sides = a.relation == b.relation == "region" and any(
+                pair == {x, y} for pair in _OPPOSITE for x in a.region.split() for y in b.region.split()
             )
+            if sides or (one.things == other.things and {a.relation, b.relation} in _OPPOSITE):
+                refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
+    for one in said:
+        same = [(other.request.relation, other.things) for other in wanted if other.things]
+        if one.request.denied and (one.request.relation, one.things) in same:
+            refuse("A thing cannot be at a place and not be there.", ErrorCode.INVALID_ARGUMENT)
 
 
-def _refuse_carried_to(marks: Sequence[RelationMark], words: Sequence[str], clause: Clause, account: WordTrace) -> None:
-    """Refuse "carry the can behind the box": is it the can that stands there, or is it to go there?"""
-    if clause.words[:1] in (("me",), ("us",)):
-        return  # "Bring me the can behind the box"
-    beside = next((m for m in marks if m.relation in _SIDEWAYS and not m.directed), None)
-    if beside is not None:
-        refuse(
-            f"I cannot tell whether {account.quote(words[beside.start :])} says which one is meant or where it is to "
-            'go: say "that is" before it, or "put".'
-        )
+def _condition(part: PlacePart, before: Sequence[NounPhrase]) -> _Condition:
+    """A condition; "it" is the only thing that is named `before` it."""
+    words = say_place((replace(part, denied=False),))
+    request = _request(part, words)
+    things: tuple[NounPhrase, ...] = ()
+    if request.references:
+        things = tuple(before[0] if ref.quantity == "it" and len(before) == 1 else _thing(ref, words, request.relation)
+                       for ref in part.objects)  # fmt: skip
+    return _Condition(replace(request, denied=part.denied), things, words)
 
 
-_DIRECTION = re.compile(
-    r"(?<!the )(?<!a )(?<!that is )(?<!furthest )(?<!farthest )"
-    r"\b(?:(?:over|a|little|bit|tad|slightly|much|somewhat|more|just|some|even) )*"
-    r"(?:(?:to|towards?) the )?(?:closer|nearer|forwards?|backwards?|leftwards?|rightwards?|inwards?|outwards?|sideways"
-    r"|ahead|away|apart|out(?: of (?:here|the way|reach|sight|my sight|my way))?|off(?: to (?:the|one) side)?"
-    r"|(?:further|farther)(?: (?:away|back|off|out|left|right|up|down|in))?"
-    r"|back(?: where it (?:was|belongs|came from))?|home)"
-    r"(?: (?:a )?(?:little|bit|tad)(?: bit)?)?(?: to (?:me|us|you|yourself|the (?:robot|camera)))?$"
-    r"|^away\b|\b(?:(?:over|down|up|right|out) )?there$|(?<=\w )(?:over|down|up|right) here$"
-)
-"""Ways to go instead of a place; at the end of what a verb is followed by."""
-_LEAVING = frozenset({"away", "out", "off"})
-"""Those of them that say no more than that a thing is to be gone."""
+def _thing(ref: ObjectRef, words: str, relation: str) -> NounPhrase:
+    if ref.quantity in ("it", "them"):
+        refuse("A thing cannot be placed relative to itself.", ErrorCode.INVALID_ARGUMENT)
+    if ref.quantity in _PERSONS or ref.words.endswith(_EDGES):
+        refuse(f'"{words}" is no place for me. {PLACES}')
+    if relation in ("in", "on") and ref.is_many:
+        refuse(f'I can place a thing {relation} one other thing, and "{words}" names more.')
+    thing = noun_of(ref)
+    if thing.excluded is not None and (thing.excluded.relation or thing.excluded.selectors):
+        refuse(f'In "{words}" I cannot tell what must not be there from which one is meant: say it in other words.')
+    return thing
 
 
-def direction(text: Traced, clause: Clause) -> Traced | None:
-    """The direction given to a verb of carrying or placing, such as "closer" or "away", if any."""
-    found = _DIRECTION.search(text.text)
-    carries = clause.verb_class == "place" or clause.verb in CARRYING
-    if found is None or not carries or (clause.verb == "drop" and found.group() == "off"):
-        return None
-    fetched = clause.verb_class == "pick" and found.group().endswith("here") and not only_leaves(found.group())
-    return None if fetched else text[found.start() : found.end()]
+def _request(part: PlacePart, words: str) -> FreeSpaceRequest:
+    """One condition as a request, with an empty name for each reference."""
+    person = _PERSONS.get(part.objects[0].quantity, "") if part.objects else ""
+    edge = next((part.objects[0].words for name in _EDGES if part.objects and part.objects[0].words.endswith(name)), "")
+    empty = ("",) * len(part.objects)
+    vague = part.length in _VAGUE
+    metres = _VAGUE[part.length] if vague else int(part.length.removesuffix(" cm")) / 100
+    match part.kind:
+        case "relation" if person and part.words in ("next to", "near", "in front of"):
+            return FreeSpaceRequest("region", region=person, extent="side")
+        case "relation" if edge and not part.length and part.words in ("in", "on", "next to", "near"):
+            return _region(f"at the {edge}")
+        case "relation" if part.words in _RELATIONS:
+            relation = _RELATIONS[part.words]
+            if part.length and relation not in BESIDE:
+                refuse(f'I can leave a gap only beside a thing, and not heed "{words}".')
+            gap = metres if part.length not in ("", "a bit") else None
+            return FreeSpaceRequest(relation, empty, distance_m=gap, loosely=vague and gap is not None)
+        case "inside":
+            return FreeSpaceRequest("in", empty, region=part.words)
+        case "farthest" if person:
+            return FreeSpaceRequest("region", region=_OTHER[person], extent="edge")
+        case "line":
+            return FreeSpaceRequest("in_line", empty)
+        case "part" if part.words != "alone":
+            return _region(_in_the_picture(part.words))
+        case "step" if not part.length:
+            return FreeSpaceRequest("region", region=_way(part), extent="side")
+        case "step":
+            return FreeSpaceRequest("moved", distance_m=metres, loosely=vague, way=_way(part))
+        case "closer" if edge:
+            return _region(f"at the {edge}")
+        case "farther" | "away" if edge:
+            return FreeSpaceRequest("region", region="middle")
+        case "away" if person:
+            return FreeSpaceRequest("region", region=_OTHER[person], extent="side")
+        case "farthest" | "away":
+            return FreeSpaceRequest("farthest_from", empty)
+        case "closer" | "farther" if person:
+            way = person if part.kind == "closer" else _OTHER[person]
+            return FreeSpaceRequest("moved", distance_m=metres, loosely=vague, way=way)
+        case "closer" | "farther":
+            way = "towards" if part.kind == "closer" else "away"
+            return FreeSpaceRequest("moved", empty, distance_m=metres, loosely=vague, way=way)
+        case "spot" if part.words in _ANYWHERE:
+            return FreeSpaceRequest("anywhere")
+        case "spot" if part.words == "out of the way":
+            return FreeSpaceRequest("region", extent="aside")
+        case "point":
+            return FreeSpaceRequest("at", point=part.point)
+    raise ToolError(ErrorCode.NOT_UNDERSTOOD, f'"{words}" is no place for me. {PLACES}', EXAMPLES)
 
 
-def only_leaves(way: str) -> bool:
-    """True for "away" and "out of here": a thing is to be gone, without a place to put it."""
-    return way.split()[0] in _LEAVING
+def _region(words: str) -> FreeSpaceRequest:
+    """The part of the table of "on the left side", "in the front left corner", "at an edge"."""
+    sides = " ".join(word for word in words.split() if word in ("left", "right", "front", "back"))
+    if words.endswith("middle"):
+        return FreeSpaceRequest("region", region="middle")
+    extent: Extent = "corner" if words.endswith("corner") else "edge" if words.endswith(("edge", "border")) else "side"
+    return FreeSpaceRequest("region", region=sides, extent=extent)
 
 
-def _marks(words: Sequence[str], held: bool) -> list[RelationMark]:
-    """Relations, and "to the bin" as a destination of its own."""
-    marks = find_relations(words, noun_first=not held)
-    covered = {i for mark in marks for i in range(mark.start, mark.end)}
-    for i, word in enumerate(words):
-        if word in ("to", "toward", "towards") and i not in covered and i + 1 < len(words):
-            marks.append(RelationMark("to" if word == "to" else "next_to", i, i + 1, True))
-    return sorted(marks, key=lambda mark: mark.start)
+def _in_the_picture(words: str) -> str:
+    """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
+    turned = {"left": "right", "right": "left"} if "your" in words.split() else {}
+    return " ".join(turned.get(word, word) for word in words.split())
+
+
+def _way(part: PlacePart) -> str:
+    return _in_the_picture(part.words).split()[-1]

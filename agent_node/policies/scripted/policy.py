@@ -12,9 +12,9 @@ from functools import partial
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted import wording
-from toolhand.agent_node.policies.scripted.answers import with_place, with_two
-from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_side, which_two
-from toolhand.agent_node.policies.scripted.commands import Command, parse_command
+from toolhand.agent_node.policies.scripted.answers import with_two
+from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_two
+from toolhand.agent_node.policies.scripted.commands import Command, parse_command, share_of
 from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
 from toolhand.agent_node.policies.scripted.offered import candidates_in
 from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
@@ -42,7 +42,6 @@ from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.referring import on_side, select_points
-from toolhand.tool_nodes.language.speeds import spoken_share
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
@@ -61,7 +60,7 @@ class ScriptedPolicy:
     """
 
     name = "scripted"
-    speed_of, candidates_of = staticmethod(spoken_share), staticmethod(candidates_in)
+    speed_of, candidates_of = staticmethod(share_of), staticmethod(candidates_in)
 
     def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
         self._max_retries = max_retries
@@ -125,7 +124,7 @@ class _Episode:
         return where_of(self._command)
 
     def _told(self, deed: str) -> str:
-        return f"{deed} {self._command.manner}".rstrip()  # at which speed, and which wish the arm cannot heed
+        return f"{deed} {self._command.manner}".rstrip()
 
     def run(self) -> Script:
         """Steps until `Done`. The first one after an answer of the operator says how that was understood."""
@@ -260,20 +259,12 @@ class _Episode:
         heeded = bool(target and wording.needs_thing(command))
         calls += [self._ask_spot()] if command.action == "place" and not heeded else []
         calls += [self._detect(target.plain)] if target and sides else []
-        asides = command.asides
-        calls += [self._detect(phrase.plain) for phrase, _ in asides]
         names = [phrase.text for phrase in [*wanted, *command.references]]
         responses = yield ScriptStep(
             f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
             tuple(calls),
         )
         found, rest = responses[: len(names)], responses[len(names) :]
-        for (phrase, said), response in zip(asides, rest[len(rest) - len(asides) :], strict=True):
-            if len(response.points) == 1:
-                understand = partial(with_place, command=command, phrase=phrase)
-                self._command = yield from self._dialogue.how(which_side(phrase, said), understand)
-                yield from self._find()
-                return
         if target:
             plain = rest[int(command.action == "place" and not heeded)] if sides else None
             self._target = yield from self._choose(target, found[0], plain)

@@ -9,13 +9,18 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = 'For example: "Pick up the red box" or "Put the can to the left of the bowl".'
 SEVERAL = "I carry out one command at a time: one object and at most one place."
+SEVERAL_THINGS = 'I can handle one object at a time: "{}" is more than one.'
 ABILITY = "I can pick things up and place them"
 PLACES = f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table."
 
 
-def refuse_side(quoted: str) -> NoReturn:
-    """Refuse a side or a way to go that stands where a place should."""
-    refuse(f'{quoted} alone is no place for me; name a thing as well, such as "to the left of the bowl".')
+def nothing_to_stop(quoted: str) -> ToolError:
+    """The refusal of words of stopping as a command, with those words in quotes."""
+    return ToolError(
+        ErrorCode.NOT_UNDERSTOOD,
+        f"Nothing is moving in this command, so there is nothing to stop: {quoted}.",
+        'To stop the arm at any time, run "toolhand stop" in another terminal, or press Ctrl-C where it moves.',
+    )
 
 
 def refuse(sentence: str, code: ErrorCode = ErrorCode.NOT_UNDERSTOOD) -> NoReturn:

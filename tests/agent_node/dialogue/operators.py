@@ -8,9 +8,10 @@ from typing import Any
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.dialogue import Dialogue
-from toolhand.agent_node.dialogue.learning import named_thing
 from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy
 from toolhand.agent_node.episode import Episode, Exchange, Turn
+from toolhand.agent_node.memory import without_point
+from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policy import Policy, Reply
 from toolhand.agent_node.protocol import ParsedTurn
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -18,6 +19,12 @@ from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 
 STOOD = {"stood": [0.48, 0.42], "stood_m": [0.4, 0.1, 0.0]}
 PUT = {"found": [0.3, 0.6], "found_m": [0.5, -0.2, 0.0], "wanted": [0.3, 0.6], "wanted_m": [0.5, -0.2, 0.0]}
+
+
+def named_thing(sentence: str) -> str:
+    """The plain name of the object of a command; empty where it names none."""
+    target = parse_command(sentence).target
+    return "" if target is None else without_point(target.plain)
 
 
 def record(name: str, facts: Mapping[str, Any], error: ToolError | None = None, **arguments: Any) -> CallRecord:
@@ -70,6 +77,10 @@ class TextRobot:
         if isinstance(policy, MeasurePolicy):  # nothing can be measured in a text
             return episode_of(sentence, [])
         self.deeds.append(sentence)
+        if policy is not None:  # a skill, or an answer: nothing is moved in a text
+            done = episode_of(sentence, [])
+            done.success, done.answer = True, "Done."
+            return done
         ending = self.endings.pop(0) if self.endings else None
         records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]
         episode = Episode(sentence, [], [], Session())

@@ -56,10 +56,10 @@ def test_one_of_two_is_chosen_taken_and_put_back() -> None:
     before = {name: table.at(name) for name in blocks}
     asked = table.dialogue.say("pick up the block")
     assert asked.question is not None
-    table.say("number 1")
+    table.say("choose number 1")
     left = min(blocks, key=lambda name: before[name][1])
     assert table.at(left)[2] > before[left][2] + 0.05
-    table.say("put it back")
+    table.say("put it where it was")
     for name in blocks:
         assert np.linalg.norm(table.at(name) - before[name]) < BACK_M
 

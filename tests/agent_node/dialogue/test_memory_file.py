@@ -19,6 +19,7 @@ SPOT = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
 ROBOT = RobotMemory(
     [DoneDeed("pick up the lemon", "pick", "lemon", SPOT, None, True, "", 7.0)], [SeenThing("can", (0.1, 0.2), 3.0)]
 )
+DEED = {"said": "put it in the bin", "thing": "can"}
 OPERATOR = OperatorMemory(
     OpenQuestion(
         "Which?", "pick up the can", 5.0, "can", (Choice("the left one", (0.1, 0.2)), Choice("undo")), ("go home",)
@@ -30,7 +31,7 @@ OPERATOR = OperatorMemory(
     ["a"],
     ["b"],
     "stopped",
-    "robot",
+    "40 %",
 )
 
 
@@ -66,7 +67,7 @@ def test_a_file_that_is_deleted_is_forgotten(tmp_path: Path) -> None:
         (lambda document: json.dumps(document | {"robot": {"deeds": [{"said": "x"}]}}), "is damaged"),
         (lambda document: json.dumps(document | {"robot": {"other": 1}}), "has no 'other'"),
         (lambda document: json.dumps(document | {"operator": {"chosen": "1"}}), "is no int"),
-        (lambda document: json.dumps(document | {"operator": {"whose_left": "mine"}}), "none of camera, robot"),
+        (lambda document: json.dumps(document | {"robot": {"deeds": [DEED | {"action": "x"}]}}), "none of pick, place"),
         (lambda document: json.dumps(document | {"operator": {"left": "abc"}}), "is no list"),
     ],
 )

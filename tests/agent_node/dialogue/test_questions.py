@@ -14,7 +14,6 @@ from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.questions import question_policy
 from toolhand.agent_node.dialogue.telling import counted, names_seen, side_words, sides
-from toolhand.agent_node.dialogue.wordings import table
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot
 from toolhand.agent_node.policy import Message
@@ -31,7 +30,16 @@ objects:
 """
 LEMON = DoneDeed("pick up the lemon", "pick", "lemon", Spot((0.3, 0.7), (0.5, -0.2, 0.0)), time_s=3.0)
 LOST = DoneDeed("put it in the bin", "place", "lemon", success=False, error_code="OBJECT_DROPPED")
-KINDS = tuple(table("questions"))
+KINDS = {
+    "see": (), "how_many": ("cans",), "where_is": ("the tuna can",), "is_there": ("a can",), "size": ("the tuna can",),
+    "nearest_to_me": (), "nearest_to_you": (), "nearest": ("the tuna can",), "holding": (), "reach": ("the tuna can",),
+    "apart": ("the tuna can", "the tomato soup"), "most": (), "more": ("the tuna can", "the tomato soup"),
+    "what_stands": ("next to the tuna can",), "empty": ("the tuna can",), "colour": ("the tuna can",),
+    "related": ("the tuna can", "next to the tomato soup"), "which_side": ("the tuna can", "the tomato soup"),
+    "nearer": ("the tuna can", "the tomato soup", "the cereal box"), "what_is": ("the tuna can",), "did": (),
+    "why_not": (), "can": (), "help": (),
+}  # fmt: skip
+"""What a question of each kind is about."""
 
 
 @pytest.fixture(scope="module", params=["sim", "pixels"])
@@ -45,10 +53,10 @@ def asked(
     *objects: str,
     memory: RobotMemory | None = None,
     by: str = "spacetools",
-    said: str = "",
+    word: str = "",
 ) -> Episode:
     protocol = load_protocol(by)
-    policy = question_policy(QuestionAct(kind, objects, said), memory or RobotMemory(), protocol)
+    policy = question_policy(QuestionAct(kind, objects, word), memory or RobotMemory(), protocol)
     return Agent(policy, station.toolbox, replace(AS_SPACETOOLS, protocol=protocol)).run("a question")
 
 
@@ -60,11 +68,7 @@ def numbers(answer: str) -> list[float]:
 def test_a_question_is_answered_and_nothing_moves(station: Station, kind: str) -> None:
     before = station.world.snapshot().time
     memory = RobotMemory([LEMON, LOST])
-    objects: tuple[str, ...] = (
-        ("next to the tuna can",) if kind == "what_stands" else ("the tuna can", "the tomato soup")
-    )
-    objects = ("the tuna can", "the tomato soup", "the cereal box") if kind == "nearer" else objects
-    objects = ("the tuna can", "next to the tomato soup") if kind == "related" else objects
+    objects = KINDS[kind]
     episode = asked(station, kind, *objects, memory=memory)
     assert episode.success
     assert episode.error_code is None
@@ -121,6 +125,17 @@ def test_the_nearest_is_the_nearest_to_whom_was_asked(station: Station) -> None:
     assert "tomato soup is nearest to you" in asked(station, "nearest_to_me").answer
     assert "cereal box is nearest to me" in asked(station, "nearest_to_you").answer
     assert "tomato soup is nearest to the tuna can" in asked(station, "nearest", "the tuna can").answer
+    farthest = asked(station, "nearest", "the tuna can", word="farthest from").answer
+    assert "cereal box is farthest from the tuna can" in farthest
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [("taller", "cereal box"), ("smaller", "tuna can"), ("right", "tuna can"), ("left", "cereal box")],
+)
+def test_two_are_compared_by_what_was_asked(station: Station, word: str, first: str) -> None:
+    assert f"he {first} is" in asked(station, "more", "the cereal box", "the tuna can", word=word).answer
+    assert asked(station, "most", word="heaviest").error_code is ErrorCode.NOT_UNDERSTOOD
 
 
 def test_what_cannot_be_told_is_a_failure_with_its_code(station: Station) -> None:

@@ -1,149 +1,191 @@
-"""From what an operator says to acts."""
+"""From acts of a plan to what the dialogue does with each, and from utterances to plans."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused, SmallTalk, Unsure
-from toolhand.agent_node.dialogue.reading import MOST_CLAUSES, read
+from tests.agent_node.dialogue.operators import TextRobot, dialogue
+from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
+from toolhand.agent_node.dialogue.questions import HELP, WHAT_IT_DOES
+from toolhand.agent_node.dialogue.reading import read, spread
+from toolhand.agent_node.dialogue.understanding import MOST_ACTS, Understanding
+from toolhand.agent_node.plan.grammar import symbols
+from toolhand.agent_node.plan.reader import Understood
+from toolhand.agent_node.plan.reading import read_plan, say
 from toolhand.tool_nodes.results import ErrorCode
 
-
-def acts(text: str) -> list[object]:
-    return [part.act for part in read(text)]
+FIXED = [words for words, names in symbols().items() if "FIXED" in names]
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "sentence"),
     [
-        "pick up the lemon",
-        "pick up the lemon and put it in the bowl",
-        "Could you please put the red box to the left of the bowl",
-        "put the can on the table",
-        "return the can to the bin",
-        "gibberish of no kind",
-        "can you pick up the lemon?",
-        "after you put the banana in the bowl, pick up the pear",
-        "when I say go, pick up the apple",
-        "tomorrow, put the pear in the bowl",
-        "unless I stop you, put the pear in the bowl",
-        "pretend to put the apple in the bin",
-        "if you can, put the lemon in the bowl and if not the pear",
-        "juggle the can behind the box",
-        "put one of the ketchups in the bin",
+        ("pick up the lemon", "pick up the lemon"),
+        ("slowly , put the red box left of the bowl", "put the red box to the left of the bowl slowly"),
+        ("at 40 % speed , put it a bit to the left", "put it a bit to the left at 40% speed"),
+        ("put it at the point (0.100, 0.900)", "put it on the free spot at (0.100, 0.900)"),
+        ("put the cup on your left", "put the cup on the right side"),
     ],
 )
-def test_what_no_table_knows_goes_to_the_policy_as_it_is(text: str) -> None:
-    assert acts(text) == [Deed(text)]
+def test_a_deed_is_a_sentence_for_every_policy(text: str, sentence: str) -> None:
+    [act] = read(text)
+    assert isinstance(act, Deed)
+    assert act.text == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "act"),
+    [
+        ("open the gripper", SkillAct("open_gripper")),
+        ("slowly , go home", SkillAct("park", speed=0.3)),
+        ("hand over it", SkillAct("hand_over", "it")),
+        ("at 50 % speed , stand the bottle up", SkillAct("upright", "the bottle", 0.5)),
+        ("look at the can", SkillAct("look_again", "the can")),
+        ("hold it low", SkillAct("hold_low", "it")),
+        ("how many red things", QuestionAct("how_many", ("red things",))),
+        ("which can is tallest", QuestionAct("most", ("can",), "tallest")),
+        ("which object is biggest", QuestionAct("most", (), "biggest")),
+        ("which thing is closest to me", QuestionAct("nearest_to_me")),
+        ("which thing is nearest", QuestionAct("nearest_to_me")),
+        ("which can is closest to you", QuestionAct("where_is", ("the can closest to you",))),
+        ("which can is farthest from the bowl", QuestionAct("nearest", ("can", "the bowl"), "farthest from")),
+        ("which is further left , the can or the cup", QuestionAct("more", ("the can", "the cup"), "left")),
+        ("is the lemon left of the bowl", QuestionAct("related", ("the lemon", "to the left of the bowl"))),
+        ("on which side of the box is the can", QuestionAct("which_side", ("the can", "the box"))),
+        ("is the bowl , full", QuestionAct("empty", ("the bowl",), "full")),
+        ("is the bowl , red", QuestionAct("colour", ("the bowl",))),
+        ("choose number 2", FollowUp("choice", words="2")),
+        ("speed 60 %", FollowUp("pace", words="60 %")),
+        ("thanks", AnswerAct("You are welcome.")),
+    ],
+)
+def test_an_act_says_what_it_asks_for(text: str, act: object) -> None:
+    assert read(text) == [act]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "form"),
+    [
+        ("put all cans in the bin", GroupAct, "put"),
+        ("put everything except the bunny in the bin", GroupAct, "put"),
+        ("swap both cans", GroupAct, "swap"),
+        ("put them together", GroupAct, "together"),
+        ("clear the table", GroupAct, "clear"),
+        ("check the colours", GroupAct, "sorted"),
+        ("put the lemon where it was", FollowUp, "put_back"),
+        ("undo the last move of the can", FollowUp, "undo_last"),
+        ("not that , the blue one", FollowUp, "not_that"),
+        ("choose the other one", FollowUp, "other_one"),
+        ("choose the red one", FollowUp, "choice"),
+    ],
+)
+def test_groups_and_follow_ups_keep_their_objects(text: str, kind: type, form: str) -> None:
+    [act] = read(text)
+    assert isinstance(act, kind)
+    assert getattr(act, "form", getattr(act, "kind", "")) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("pick up both cans", ErrorCode.NOT_UNDERSTOOD),
+        ("put me in the bin", ErrorCode.NOT_UNDERSTOOD),
+        ("hand over the can and the cup", ErrorCode.NOT_UNDERSTOOD),
+        ("cannot pour the milk", ErrorCode.NOT_UNDERSTOOD),
+        ("cannot answer who are you", ErrorCode.NOT_UNDERSTOOD),
+        ("put the can here", ErrorCode.AMBIGUOUS),
+        ("unclear", ErrorCode.AMBIGUOUS),
+    ],
+)
+def test_what_cannot_be_served_is_refused(text: str, code: ErrorCode) -> None:
+    [act] = read(text)
+    assert isinstance(act, Refused)
+    assert act.code is code
+    robot = TextRobot()
+    turn = dialogue(robot).say(text)
+    assert (turn.error_code, robot.said) == (code, [])
+
+
+@pytest.mark.parametrize("said", re.findall(r'"([^"]+)"', WHAT_IT_DOES + HELP))
+def test_the_robot_understands_what_it_advises_to_say(said: str) -> None:
+    assert Understanding(None).hear(said, "Which?").plan
+
+
+@pytest.mark.parametrize("words", FIXED)
+def test_every_fixed_word_asks_for_something(words: str) -> None:
+    assert len(read(words)) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
-        ("put the lemon in the bowl, then pick up the pear", ["put the lemon in the bowl", "pick up the pear"]),
-        ("put the lemon in the bowl and pick up the pear", ["put the lemon in the bowl", "pick up the pear"]),
-        ("put the lemon in the bowl then pick up the pear", ["put the lemon in the bowl", "pick up the pear"]),
         (
-            "First put the lemon in the bowl. After that, pick up the pear!",
-            ["put the lemon in the bowl", "pick up the pear"],
+            "slowly , put the can and the cup in the bin",
+            "slowly , put the can in the bin ; slowly , put the cup in the bin",
         ),
-        ("put the lemon in the bowl and the pear in the bin", ["put the lemon in the bowl", "put the pear in the bin"]),
-        (
-            "pick up the lemon and put it in the bowl and then pick up the pear",
-            ["pick up the lemon and put it in the bowl", "pick up the pear"],
-        ),
+        ("put the can and the cup and the jar in a row", "put the jar in line with the can and the cup"),
+        ("put the can and the cup in a row", "put the can and the cup together"),
+        ("stack the can and the cup", "stack the can and the cup"),
     ],
 )
-def test_several_commands_are_parted(text: str, steps: list[str]) -> None:
-    assert acts(text) == [Deed(step) for step in steps]
+def test_several_objects_are_as_many_acts(text: str, steps: str) -> None:
+    assert say(spread(read_plan(text))) == steps
 
 
-def test_a_follow_up_may_be_a_step() -> None:
-    assert acts("pick up the lemon, then undo that") == [Deed("pick up the lemon"), FollowUp("undo")]
+@pytest.mark.parametrize("words", ["", "   ", "?!", "\x00\x1b", "put " + "the red " * 400 + "box down", "gibberish"])
+def test_what_is_no_utterance_is_refused_in_one_sentence(words: str) -> None:
+    robot = TextRobot()
+    turn = dialogue(robot).say(words)
+    assert (turn.error_code, robot.said) == (ErrorCode.NOT_UNDERSTOOD, [])
+    assert turn.answer
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("pick up the orange, no wait, the lemon", "pick up the lemon"),
-        ("pick up the orange no wait the lemon", "pick up the lemon"),
-        ("pick up the orange, sorry, the lemon", "pick up the lemon"),
-        ("pick up the orange, I mean the lemon", "pick up the lemon"),
-        ("put the lemon in the bowl, no, in the bin", "put the lemon in the bin"),
-        ("pick up the orange, actually put the lemon in the bin", "put the lemon in the bin"),
-    ],
-)
-def test_a_correction_takes_the_place_of_what_it_corrects(text: str, meant: str) -> None:
-    assert acts(text) == [Deed(meant)]
-
-
-def test_a_correction_that_may_mean_two_objects_is_asked_about() -> None:
-    both = ("put the bin in the bowl", "put the lemon in the bin")
-    assert acts("put the lemon in the bowl, no wait, the bin") == [Unsure(both)]
-
-
-@pytest.mark.parametrize(
-    ("text", "begins"),
-    [
-        ("toma el limón de la mesa", "Solo entiendo inglés"),
-        ("prends le citron s'il te plaît", "Je ne comprends que l'anglais"),
-        ("pegue o limão da mesa", "Só entendo inglês"),
-        ("nimm die Banane", "Ich verstehe nur Englisch"),
-        ("请把柠檬拿起来", "我只懂英语"),
-        ("नींबू उठाओ", "मैं केवल अंग्रेज़ी"),
-        ("التقط الليمونة", "أفهم الإنجليزية فقط"),
-        ("লেবুটি তোলো", "আমি শুধু ইংরেজি"),
-        ("возьми лимон", "Я понимаю только по-английски"),
-    ],
-)
-def test_another_language_is_refused_in_that_language(text: str, begins: str) -> None:
-    [act] = acts(text)
-    assert isinstance(act, Refused)
-    assert act.message.startswith(begins)
-
-
-@pytest.mark.parametrize("text", ["", "   ", "?!", "\x00\x1b"])
-def test_no_words_are_refused(text: str) -> None:
-    [act] = acts(text)
-    assert isinstance(act, Refused)
-
-
-def test_what_is_too_long_is_refused() -> None:
-    [act] = acts("put " + "the red " * 400 + "box down")
-    assert isinstance(act, Refused)
-    assert "2,000" in act.message
-    [act] = acts(", then ".join(["put the lemon in the bowl"] * (MOST_CLAUSES + 1)))
-    assert act == Refused(
-        ErrorCode.NOT_UNDERSTOOD, "I keep at most 10 steps in mind, and these are 11: say fewer at once."
-    )
+def test_a_plan_is_no_longer_than_a_listener_remembers() -> None:
+    text = " ; ".join(["put the lemon in the bowl"] * (MOST_ACTS + 1))
+    assert "at most 10 steps" in dialogue(TextRobot()).say(text).answer
 
 
 def test_control_characters_are_blanks() -> None:
-    assert acts("pick\x1b up\x00the lemon") == [Deed("pick up the lemon")]
+    assert Understanding(None).hear("pick\x1b up\x00the lemon").steps == ("pick up the lemon",)
 
 
-def test_small_talk_before_a_command_is_no_act_of_its_own() -> None:
-    assert acts("Thanks! pick up the lemon") == [Deed("pick up the lemon")]
-    assert acts("Thanks a lot!") == [SmallTalk("thanks")]
+@pytest.mark.parametrize("words", ["stop", "STOP!!", "robot please stop", "that's wrong, stop!", "wait", "halt"])
+def test_words_of_stopping_are_heard_before_any_reader(words: str) -> None:
+    assert Understanding(Fixed("pick up the lemon")).hear(words).steps == ("stop",)
 
 
-def test_an_object_alone_after_a_command_is_for_the_same_to_be_done_with() -> None:
-    parts = read("put the lemon in the bin, then the pear")
-    assert [part.said for part in parts] == ["put the lemon in the bin", "the same with the pear"]
-    assert read(parts[1].said)[0].act == FollowUp("same_with", "the pear")
+class Fixed:
+    """A reader of one plan."""
+
+    def __init__(self, plan: str, certainty: float = 1.0) -> None:
+        self.plan, self.certainty, self.asked = plan, certainty, list[tuple[str, str]]()
+
+    def read(self, utterance: str, context: str = "") -> Understood | None:
+        self.asked.append((utterance, context))
+        return Understood(read_plan(self.plan), self.certainty) if self.plan else None
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("bin it", "put it in the bin"),
-        ("get rid of the soup", "put the soup in the bin"),
-        ("hide the lemon behind the box", "put the lemon behind the box"),
-        ("transport the lemon to the bowl", "put the lemon to the bowl"),
-        ("if there is a lemon, pick it up", "pick up a lemon"),
-        ("you might want to pick up the lemon", "pick up the lemon"),
-        ("when you are done, put the lemon in the bowl", "put the lemon in the bowl"),
-    ],
-)
-def test_ways_of_saying_become_the_command_that_they_stand_for(text: str, meant: str) -> None:
-    assert acts(text) == [Deed(meant)]
+def test_a_reader_is_told_the_plan_before_and_the_question_that_waits() -> None:
+    reader = Fixed("pick up the can at (0.200, 0.500)")
+    hears = Understanding(reader)
+    hears.before = hears.hear("gimme that").plan
+    hears.hear("that one", "Which can?")
+    assert reader.asked == [("gimme that", ""), ("that one", "pick up the can ? Which can?")]
+
+
+def test_remarks_within_a_plan_leave_nothing_behind() -> None:
+    assert Understanding(Fixed("nothing ; pick up the can")).hear("nice day, grab the can").steps == (
+        "pick up the can",
+    )
+
+
+def test_an_uncertain_plan_is_asked_about_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolhand.agent_node.dialogue.understanding.SURE", 0.5)
+    robot = TextRobot()
+    talk = dialogue(robot, reader=Fixed("pick up the can", 0.3))
+    asked = talk.say("gimme")
+    assert (asked.error_code, robot.said) == (ErrorCode.AMBIGUOUS, [])
+    assert talk.say("yes").success
+    assert robot.deeds == ["pick up the can"]

@@ -9,7 +9,6 @@ from tests.stations import FAST
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.dialogue.acts import SkillAct
 from toolhand.agent_node.dialogue.skills import SUITES, skill_policy
-from toolhand.agent_node.dialogue.wordings import table
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
@@ -53,8 +52,14 @@ def asked(station: Station, name: str, item: str = "", speed: float = 1.0, held:
     return Agent(policy, station.new_toolbox(SUITES)).run("a skill")
 
 
-def test_every_skill_of_the_table_is_known(empty: Station) -> None:
-    for name in table("skills"):
+SKILLS = (
+    "open_gripper", "close_gripper", "park", "lift_a_little", "hold_low", "point_at", "hand_over", "upright",
+    "look_again", "hold_still",
+)  # fmt: skip
+
+
+def test_every_skill_is_known(empty: Station) -> None:
+    for name in SKILLS:
         assert asked(empty, name, "the red box").error_code is not ErrorCode.NOT_UNDERSTOOD
     assert asked(empty, "dance").error_code is ErrorCode.NOT_UNDERSTOOD
 

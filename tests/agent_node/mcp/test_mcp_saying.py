@@ -131,14 +131,14 @@ async def test_a_question_that_is_left_open_is_closed_and_says_so(
     async with Client(make_server(robot), mode="legacy", elicitation_callback=think) as client:
         told = await text(client, "say", words=PICK)
         assert told.endswith("Nobody answered within 0.3 s; the question is closed.")
-        assert "I have asked nothing" in await text(client, "say", words="number 2")
+        assert "I have asked nothing" in await text(client, "say", words="choose number 2")
 
 
 async def test_an_answer_that_comes_too_late_is_told_so(spoken_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialogue, "ANSWER_WITHIN_S", -1.0)
     async with Client(make_server(spoken_to(Chooser)), mode="legacy") as client:
         assert (await text(client, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
-        assert "closed my question" in await text(client, "say", words="number 2")
+        assert "closed my question" in await text(client, "say", words="choose number 2")
 
 
 async def test_a_stop_closes_the_question(spoken_to: Any, fake_toolbox: Toolbox) -> None:
@@ -148,14 +148,14 @@ async def test_a_stop_closes_the_question(spoken_to: Any, fake_toolbox: Toolbox)
         assert (await text(client, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
         latch.set()
         latch.clear()
-        assert "stopped after I had asked" in await text(client, "say", words="number 2")
+        assert "stopped after I had asked" in await text(client, "say", words="choose number 2")
 
 
 async def test_two_clients_do_not_answer_each_others_questions(spoken_to: Any, http_server: Any) -> None:
     async with http_server(spoken_to(Chooser)) as server, server.client() as one, server.client() as other:
         assert (await text(one, "say", words=PICK)).startswith("Error AMBIGUOUS: Which can do you mean")
-        assert "I have asked nothing" in await text(other, "say", words="number 2")
-        assert "on the right" in await text(one, "say", words="number 2")
+        assert "I have asked nothing" in await text(other, "say", words="choose number 2")
+        assert "on the right" in await text(one, "say", words="choose number 2")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from toolhand.tool_nodes.language.place_phrases import parse_free_space
 from toolhand.tool_nodes.language.place_wordings import read_place, wordings
 from toolhand.tool_nodes.language.places import BIT_M, LOT_M, STEP_M, FreeSpaceRequest, free_space_phrase, place_words
 from toolhand.tool_nodes.language.pointed import AT_POINT, at_point
-from toolhand.tool_nodes.language.traced import Traced
 from toolhand.tool_nodes.language.words import tokenize, words_only
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
@@ -22,7 +21,7 @@ LEMON = "lemon at (0.48, 0.42)"
 
 
 def read(said: str) -> str | None:
-    place = read_place(Traced.join(words_only(tokenize(said))))
+    place = read_place(" ".join(words_only(tokenize(said))))
     return place and place_words(place.request.naming([noun_phrase(words).text for words in place.things]))
 
 

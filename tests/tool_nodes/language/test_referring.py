@@ -40,6 +40,13 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("water", [("water bottle", 0.21)]),
         ("the box that is red", [("red box", 0.60)]),
         ("the box, not the red one", [("pasta box", 0.50)]),
+        ("plushie not left of the bunny", [("bunny", 0.82)]),
+        ("the box, not the box in front of the tennis ball tube", [("red box", 0.60)]),
+        ("box not on the left", [("red box", 0.60)]),
+        ("coconut water not closest to the bunny", [("coconut water", 0.30)]),
+        ("tallest pony", [("pony", 0.90)]),
+        ("leftmost pony", [("pony", 0.90)]),
+        ("the pony closest to you", [("pony", 0.90)]),
         ("red color box", [("red box", 0.60)]),
         ("cocnut water on the left", [("coconut water", 0.30)]),
         ("tennisball container", [("tennis ball tube", 0.50)]),
@@ -136,6 +143,13 @@ def test_a_colour_of_a_part_tells_objects_apart() -> None:
     assert named("bottle with the yellow label", shelf) == [("olive oil", 0.8)]
     with pytest.raises(ToolError, match="no 'bottle with a green cap' here"):
         refer("bottle with a green cap", shelf)
+
+
+def test_nearness_to_the_robot_is_the_distance_from_its_base() -> None:
+    beside, ahead = (make_object("can", "can", "red", x, y) for x, y in ((0.05, 0.30), (0.50, 0.36)))
+    assert refer("can closest to the robot", [beside, ahead]) == [1]
+    assert refer("can furthest from you", [beside, ahead]) == [0]
+    assert refer("the far can", [beside, ahead]) == [0]
 
 
 def test_the_clearly_nearer_of_two_on_a_side_is_meant_and_otherwise_both() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolhand.tool_nodes.language.speeds import SLOWLY, at_that_speed, spoken_speed
+from toolhand.tool_nodes.language.speeds import SLOWLY, spoken_speed
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,3 @@ def test_words_ask_for_a_share_of_the_allowed_speed(sentence: str, share: float,
 @pytest.mark.parametrize("sentence", ["pick up the can", "put the soft toy in the fast food box", "take care of it"])
 def test_other_words_ask_for_none(sentence: str) -> None:
     assert spoken_speed(sentence) is None
-
-
-def test_a_command_is_as_slow_as_the_words_that_it_comes_from() -> None:
-    assert at_that_speed("pick up the can", "undo that slowly") == "pick up the can, slowly"
-    assert at_that_speed("gently pick up the can", "slowly") == "gently pick up the can"
-    assert at_that_speed("pick up the can", "again, quickly") == "pick up the can"

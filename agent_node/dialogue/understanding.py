@@ -1,0 +1,123 @@
+"""What an utterance comes to: steps to carry out, a question whether they are meant, or an answer in words alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolhand.agent_node.dialogue.acts import Refused
+from toolhand.agent_node.dialogue.languages import answer_in_its_language
+from toolhand.agent_node.dialogue.pointing import PointedNouns
+from toolhand.agent_node.dialogue.reading import act_of, spread
+from toolhand.agent_node.memory import without_point
+from toolhand.agent_node.plan.reader import SURE, CanonicalReader, PlanReader, context_of
+from toolhand.agent_node.plan.reading import say, say_act
+from toolhand.agent_node.plan.types import Plan, PlanAct
+from toolhand.agent_node.pointed import PointedPoint
+from toolhand.tool_nodes.http_request import plain_line
+from toolhand.tool_nodes.language.stopping import is_stop
+from toolhand.tool_nodes.language.words import tokenize, words_only
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+
+MOST_CHARACTERS = 2000
+"""Longest utterance that is heard [characters]."""
+MOST_ACTS = 10
+"""Most acts of an utterance [-]: a longer plan is no longer one that a listener has in mind."""
+_QUOTED = 120
+"""Longest utterance that is quoted [characters]."""
+
+
+@dataclass(frozen=True)
+class HeardWords:
+    """What an utterance comes to.
+
+    Attributes:
+        plan: Acts that are to be done, each about one object or about several that a look has to tell.
+        asks: Question to the operator whether that is meant; empty where it is.
+        answer: Answer where nothing is to be done.
+        code: Code of what went wrong, None where nothing did.
+    """
+
+    plan: Plan = ()
+    asks: str = ""
+    answer: str = ""
+    code: ErrorCode | None = None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The acts in the robot's words."""
+        return tuple(map(say_act, self.plan))
+
+
+class Understanding:
+    """Reads utterances, each with what was understood before it.
+
+    Args:
+        reader: Reads the words; where None only the robot's own words are read.
+
+    Attributes:
+        before: Plan that was understood last, which a reader is told.
+    """
+
+    def __init__(self, reader: PlanReader | None) -> None:
+        self._exact = CanonicalReader(known=reader is not None)
+        self._reader: PlanReader = CanonicalReader() if reader is None else reader
+        self.before: Plan = ()
+
+    def hear(self, words: str, question: str = "", pointed: Sequence[PointedPoint] = ()) -> HeardWords:
+        """What an utterance comes to.
+
+        Args:
+            words: The utterance.
+            question: Question that waits for an answer; empty where none does.
+            pointed: Points of the scene camera's image that its words mean, in order.
+        """
+        plain = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
+        quoted = plain_line(plain, length=_QUOTED)
+        if len(plain) > MOST_CHARACTERS:
+            many = f"An utterance may have at most {MOST_CHARACTERS:,} characters, got {len(plain):,}."
+            return _not_understood(many)
+        if not any(sign.isalnum() for sign in plain):
+            return _not_understood(answer_in_its_language(plain, []) or "I have heard no words.")
+        if foreign := answer_in_its_language(plain, words_only(tokenize(plain))):
+            return _not_understood(foreign)
+        try:
+            plan = self._read(plain, question, pointed)
+        except ToolError as error:
+            return HeardWords(answer=str(error), code=error.code)
+        if plan is None:
+            return _not_understood(f'I do not understand "{quoted}". Say it in other words.')
+        found, certainty = plan
+        meant = tuple(act for act in found if len(found) == 1 or act != _NOTHING)
+        if len(meant) > MOST_ACTS:
+            return _not_understood(
+                f"I keep at most {MOST_ACTS} steps in mind, and these are {len(meant)}: say fewer at once."
+            )
+        for act in meant:
+            refused = act_of(act)
+            if isinstance(refused, Refused):
+                own = act.words.removeprefix("answer ")
+                lead = "" if own and own in refused.message else f'"{quoted}": '
+                return HeardWords(answer=f"{lead}{refused.message}", code=refused.code)
+        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if certainty < SURE else ""
+        return HeardWords(spread(meant), asks)
+
+    def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
+        """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
+        # What a question lets choose from is an answer by itself: "number 2", "the left one".
+        for said in (plain, f"choose {plain}") if question else (plain,):
+            if not pointed and (found := self._exact.read(said)) is not None:
+                return found.plan, 1.0
+        if is_stop(plain):
+            return (PlanAct("fixed", words="stop"),), 1.0
+        nouns = PointedNouns(plain, pointed)
+        context = without_point(context_of(self.before, question))
+        found = self._reader.read(nouns.text, context)
+        return None if found is None else (nouns.put_back(found.plan), found.certainty)
+
+
+_NOTHING = PlanAct("fixed", words="nothing")
+
+
+def _not_understood(sentence: str) -> HeardWords:
+    return HeardWords(answer=sentence, code=ErrorCode.NOT_UNDERSTOOD)
