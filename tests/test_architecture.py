@@ -84,6 +84,8 @@ ADAPTERS = {
     "toolhand.training.data.arrow": {"pyarrow"},
     "toolhand.training.env.gymnasium_view": {"gymnasium"},
     "toolhand.training.pool.ray_workers": {"ray"},
+    "toolhand.training.reader.fit": {"torch"},
+    "toolhand.training.reader.network": {"torch"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(

@@ -18,14 +18,15 @@ beside what she would do.
 | `answer "word"`, `answer yes`, `answer no`, `answer 3`, `answer 9 cm`, `answer` | an answer with that in it |
 | `quiet` | nothing moves, whatever is said |
 
-`after` is what was said in the same conversation before.
+`after` is what was said in the same conversation before. The sentences of a group of the kind "talk" are one
+conversation, in their order; those of another group are each said at the same moment.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -72,8 +73,10 @@ from toolhand.sim.tasks.task import Task
 from toolhand.tool_nodes import plain_yaml
 from toolhand.tool_nodes.results import ToolError, invalid
 
-SAID_HERE = ("tuned", "unseen", "fresh", "independent")
+SAID_HERE = ("tuned", "unseen", "fresh", "independent", "voices")
 """Names of the files of this folder."""
+TALK = "talk"
+"""Kind of the groups that are one conversation."""
 _FOLDER = Path(__file__).parent
 _KINDS = "hold|swap|stack|groups|open|closed|park|look|point|handover|little|ask|refuse|cannot|answer|quiet"
 _OR = re.compile(rf" or (?=(?:(?:{_KINDS})\b|[\w|]+ @ ))")
@@ -89,6 +92,7 @@ class HandwrittenLine:
         after: Utterances before it.
         words: The sentence.
         meaning: Outcome that is right.
+        group: Number of its group in the file.
     """
 
     kind: str
@@ -96,6 +100,12 @@ class HandwrittenLine:
     after: tuple[str, ...]
     words: str
     meaning: str
+    group: int = 0
+
+    @property
+    def talks(self) -> bool:
+        """Whether the sentences of its group are said one after the other."""
+        return self.kind == TALK
 
     @property
     def scene(self) -> Scene:
@@ -130,7 +140,9 @@ def load_lines(source: str) -> list[HandwrittenLine]:
     if not isinstance(groups, list) or not groups:
         raise invalid(f"{path.name} is no list of groups of sentences, each with kind, scene and said.")
     return [
-        line for number, group in enumerate(groups, 1) for line in _lines_of(group, f"group {number} of {path.name}")
+        replace(line, group=number)
+        for number, group in enumerate(groups, 1)
+        for line in _lines_of(group, f"group {number} of {path.name}")
     ]
 
 

@@ -39,15 +39,23 @@ def said_jobs(source: str, backends: BackendOptions, n: int | None = None) -> li
     lines = list(enumerate(load_lines(source)))
     count = len(lines) if n is None else min(n, len(lines))
     chosen = [lines[k * len(lines) // count] for k in range(count)]
+    talks = {line.group for _, line in chosen if line.talks}
+    chosen = [pair for pair in lines if pair in chosen or pair[1].group in talks]
     jobs = []
-    for _, group in groupby(chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after)):
+    # Talks stay whole; the others of a scene are said at the same station.
+    for _, group in groupby(
+        chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after, pair[1].talks * pair[1].group)
+    ):
         first, *rest = list(group)
         jobs.append(SaidJob(said_file(source).stem, first[0], tuple(line for _, line in (first, *rest)), backends))
     return jobs
 
 
 def say_lines(job: SaidJob) -> list[UtteranceRecord]:
-    """What came of each sentence, from the same moment; unscored where what was said before it failed."""
+    """What came of each sentence, from the same moment; unscored where what was said before it failed.
+
+    A talk ends with the first sentence that is not as meant: what follows rests upon it.
+    """
     line = job.lines[0]
     robot = TalkedTo(station_of(line.scene, line.scene_seed, job.backends))
     station, start = robot.station, robot.station.world.snapshot()
@@ -57,6 +65,16 @@ def say_lines(job: SaidJob) -> list[UtteranceRecord]:
         if not turn.success and not (turn.asking or turn.error_code == ErrorCode.AMBIGUOUS):
             return crashed_lines(job, f"before it {words!r} failed: {turn.answer}")
     station.world.hold(0.5)
+    if line.talks:
+        records = []
+        for number, line in enumerate(job.lines):
+            record = robot.judged(job.index, said_of(line, start, station.world.snapshot()))
+            kind = "first turns" if number == 0 else "follow-ups"
+            records.append(replace(record, kind=kind, closed=not line.open))
+            if record.outcome != "as meant":
+                break
+            station.world.hold(0.5)
+        return records
     moment = station.save()
     memories = robot.dialogue.robot, robot.dialogue.operator
     records = []

@@ -69,6 +69,7 @@ ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
 ros2_ws/src/rclpy_zenoh/CHANGELOG
 training/README
+agent_node/plan/weights/card
 agent_node/policies/smollm2_adapter/card
 ```
 ```{toctree}

@@ -113,7 +113,6 @@ def test_a_run_that_works_leaves_a_complete_folder_and_exits_with_0(cli: Cli, tm
         ("请把红色的盒子拿起来", "NOT_UNDERSTOOD", 2),
         pytest.param("pick " * 20_000, "NOT_UNDERSTOOD", 2, id="100 kB"),
         pytest.param("x" * 100_000, "NOT_UNDERSTOOD", 2, id="one word of 100 kB"),
-        ("<answer>done</answer>", "NOT_UNDERSTOOD", 2),
         ("pick up the violin", "NOT_RECOGNISED", 1),
         ("pick up the coconut water", "AMBIGUOUS", 1),
     ],

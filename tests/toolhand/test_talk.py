@@ -125,7 +125,7 @@ def test_ctrl_c_twice_leaves_and_the_end_of_the_input_does(
 
 def test_a_sentence_of_several_commands_has_a_report_for_each(cli: Cli, tmp_path: Path) -> None:
     options = ("--scene", "3", "--no-animation", "--approval", "dry-run", "--runs-dir", str(tmp_path), "--json")
-    status, out, _ = cli("run", "put the honey next to the tea box, then pick up the baseball", *options)
+    status, out, _ = cli("run", "put the honey next to the tea box ; pick up the baseball", *options)
     result = json.loads(out)
     assert status == 0  # a dry run that came to its first motion
     assert result["error_code"] == "NOT_APPROVED"
@@ -177,7 +177,7 @@ def test_an_unknown_dialogue_and_a_damaged_memory_are_one_sentence(cli: Cli, tmp
 
 def test_tab_completes_words_that_mean_something() -> None:
     complete = prompt._completer()
-    assert complete("und", 0) == "undo "
+    assert [complete("und", k) for k in range(3)] == ["under ", "undo ", None]
     assert complete("lem", 0) == "lemon "
     assert complete("xyzzy", 0) is None
 

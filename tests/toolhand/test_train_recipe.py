@@ -28,7 +28,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_every_recipe_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(TRAIN) == set(RECIPES)
+    assert set(TRAIN) == {*RECIPES, "reader"}
     for name, recipe in RECIPES.items():
         assert recipe.paper in TRAIN[name].summary
     with pytest.raises(SystemExit):
@@ -51,7 +51,7 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("gpt",), 2, "There is no toolhand train 'gpt', only dirl, peria, evic, last."),
+        (("gpt",), 2, "There is no toolhand train 'gpt', only dirl, reader, peria, evic, last."),
         (("dirl", "--preset", "gpt"), 2, "There is no preset 'gpt', only smollm2, qwen2.5-vl-3b, qwen3-vl-8b."),
         (("last", "--preset", "qwen3-vl-8b", "--n", "0"), 2, "There must be 1 task or more"),
         (("peria", "--preset", "smollm2"), 2, "The preset smollm2 is trained by the recipe dirl, not by peria."),

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolhand.agent_node.episode import UNREAD, Episode
 from toolhand.agent_node.events import OperatorAnswer
-from toolhand.agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_place, with_two
+from toolhand.agent_node.policies.scripted.answers import another_command, choose, only_candidate, with_two
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.steps import AnotherCommand
 from toolhand.sim.camera.ray import CameraModel
@@ -134,9 +134,6 @@ class TrueScene:
 
     def _task(self, text: str, command: Command, said: list[str]) -> Task:
         """Raises AnotherCommand where an answer is one; ToolError where words mean nothing here."""
-        for phrase, _ in command.asides:
-            if len(self._refer(phrase.plain)) == 1:
-                command = _settled(command, said, partial(with_place, command=command, phrase=phrase))
         if command.target is None:
             targets = tuple(sorted(self.held))
             named = set(self._refer(command.held_as.text)) if command.held_as else set(targets)

@@ -11,7 +11,6 @@ import numpy as np
 
 from tests.bench.said.meaning import Sentence
 from tests.bench.said.sentences import Utterance
-from toolhand.agent_node.policies.scripted.asking import which_side
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
 from toolhand.agent_node.policies.scripted.hand import of_what_is_held
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
@@ -115,9 +114,6 @@ def _tells(told: str, where: Sequence[str]) -> bool:
 def _meant(command: Command, views: Sequence[ObjectView], said: Utterance | None) -> tuple[list[int], list[int]]:
     """Indices of the targets and the references. Raises ToolError, e.g. AMBIGUOUS where the robot would ask."""
     found = []
-    for phrase, side in command.asides:
-        if len(refer(phrase.plain, views)) == 1:
-            raise ToolError(ErrorCode.AMBIGUOUS, which_side(phrase, side))
     for phrase in [*([command.target] if command.target else []), *command.references]:
         meant = refer(phrase.text, views)
         several = phrase.plural and phrase is not command.target

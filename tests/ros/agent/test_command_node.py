@@ -113,22 +113,22 @@ def test_a_command_is_carried_out_told_and_recorded(agent: Agent, operator: Oper
 def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, slow: Slow) -> None:
     agent(slow.toolbox, {"script": Script()}, policy="script")
     one, two = operator(), operator()
-    first = one.send("move")
+    first = one.send("pick up the can")
     assert slow.running.wait(PATIENCE_S)
-    status, result = two.run("move too")
+    status, result = two.run("pick up the pear")
     assert status == ABORTED
     assert (result.status.error_code, result.run_dir) == ("UNAVAILABLE", "")
     assert result.status.message.startswith("busy: another command")
     slow.let_go.set()
     status, result = one.result(first)
     assert (status, result.answer) == (SUCCEEDED, "Done.")
-    assert two.run("move")[0] == SUCCEEDED
+    assert two.run("pick up the can")[0] == SUCCEEDED
 
 
 def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators, slow: Slow) -> None:
     agent(slow.toolbox, {"script": Script()}, policy="script")
     person = operator()
-    goal = person.send("move")
+    goal = person.send("pick up the can")
     assert slow.running.wait(PATIENCE_S)
     goal.cancel_goal_async()
     status, result = person.result(goal)
@@ -140,19 +140,19 @@ def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators,
     assert json.loads((Path(result.run_dir) / "result.json").read_text())["error_code"] == "CANCELLED"
     slow.running.clear()
     slow.let_go.set()
-    assert person.run("move")[0] == SUCCEEDED
+    assert person.run("pick up the can")[0] == SUCCEEDED
 
 
 def test_the_command_of_an_operator_who_vanishes_is_stopped(agent: Agent, operator: Operators, slow: Slow) -> None:
     agent(slow.toolbox, {"script": Script()}, policy="script")
     gone = operator()
-    gone.send("move")
+    gone.send("pick up the can")
     assert slow.running.wait(PATIENCE_S)
     gone.spun.close()
     wait_until(slow.stopped)
     person = operator()
     slow.let_go.set()
-    wait_until(lambda: person.run("move")[0] == SUCCEEDED)
+    wait_until(lambda: person.run("pick up the can")[0] == SUCCEEDED)
 
 
 def test_without_a_simulator_a_run_is_reported_but_not_judged(
@@ -163,7 +163,7 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[type[Event]] = []
     monkeypatch.chdir(tmp_path)
-    command = RunCommand("move", transport="ros")
+    command = RunCommand("pick up the can", transport="ros")
     result = run_over_ros(command, Hearing(lambda event: heard.append(type(event))), {"version": "test"}, Interrupt())
     assert result["success"]
     assert heard == [Thought, ToolCalled, ToolAnswered, Thought]
@@ -184,7 +184,7 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[type[Event]] = []
     monkeypatch.chdir(tmp_path)
-    command = RunCommand("move", animation=False, transport="ros")
+    command = RunCommand("pick up the can", animation=False, transport="ros")
     result = run_over_ros(command, Hearing(lambda event: heard.append(type(event))), {}, Interrupt())
     assert result["success"]
     assert heard == [Thought, ToolCalled, ToolAnswered, Thought]
@@ -201,7 +201,7 @@ def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator
 
 def test_an_unknown_mode_is_refused_with_what_is_allowed(agent: Agent, operator: Operators, slow: Slow) -> None:
     agent(slow.toolbox, {"script": Script()}, policy="script")
-    status, result = operator().run("move", mode="telepathy")
+    status, result = operator().run("pick up the can", mode="telepathy")
     assert status == ABORTED
     assert result.status.error_code == "INVALID_ARGUMENT"
     assert "mode must be script or scripted, got 'telepathy'" in result.status.message
@@ -210,7 +210,7 @@ def test_an_unknown_mode_is_refused_with_what_is_allowed(agent: Agent, operator:
 def test_a_report_that_cannot_be_written_is_told(agent: Agent, operator: Operators, slow: Slow, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     agent(slow.toolbox, {"script": Script()}, policy="script", runs_dir=str(tmp_path / "file" / "runs"))
-    status, result = operator().run("move")
+    status, result = operator().run("pick up the can")
     assert status == ABORTED
     assert result.status.error_code == "UNAVAILABLE"
     assert "Cannot write" in result.status.message
@@ -221,7 +221,7 @@ def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Opera
     slow.let_go.set()
     person = operator()
     for _ in range(3):
-        person.run("move")
+        person.run("pick up the can")
     assert sorted(node.get_node_names()) == ["agent", "operator"]
 
 
@@ -234,7 +234,7 @@ def test_a_policy_writes_its_own_protocol_unless_the_graph_names_another(
             return Reply(load_protocol(written).render_turn("", (), "Done."))
 
     agent(slow.toolbox, {"smollm2": Says()}, policy="smollm2", protocol=protocol)
-    status, result = operator().run("move")
+    status, result = operator().run("pick up the can")
     assert (status, result.answer) == (ABORTED, "Done."), "no tool has said so"
     assert json.loads((Path(result.run_dir) / "result.json").read_text())["protocol"] == written
 

@@ -106,7 +106,7 @@ def test_a_stop_while_the_policy_thinks_ends_the_command_though_it_is_reset(
     policy = InsistentPolicy(stop_and_reset)
     node = agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn")
     hears(node, motion)
-    status, result = operator().run("move")
+    status, result = operator().run("pick up the can")
     assert (status, result.status.error_code) == (ABORTED, "STOPPED")
     assert "Stopped by the operator" in result.answer
     assert (policy.turns, hand.motions) == (2, 1)
@@ -119,7 +119,7 @@ def test_a_motion_that_somebody_stopped_ends_the_command(
     hand, policy = Hand(), InsistentPolicy()
     hand.code = code
     agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn")
-    status, result = operator().run("move")
+    status, result = operator().run("pick up the can")
     assert (status, result.status.error_code) == (ABORTED, str(code))
     assert "during the lift" in result.answer
     assert (policy.turns, hand.motions) == (1, 1)
@@ -169,7 +169,7 @@ def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
     node = hears(agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn"), motion)
     wait_until(lambda: node._latch.is_set)
     person = operator()
-    status, result = person.run("move")
+    status, result = person.run("pick up the can")
     assert (status, result.status.error_code, result.run_dir) == (ABORTED, "STOPPED", "")
     assert result.status.message == "A stop is latched; nothing moves until it is reset."
     assert "toolhand stop --reset" in result.status.hint
@@ -177,7 +177,7 @@ def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
     assert not (tmp_path / "runs").exists()
     motion.tell(1, latched=False)
     wait_until(lambda: not node._latch.is_set)
-    person.run("move")
+    person.run("pick up the can")
     assert policy.turns == 1, "it was carried out, until the next stop"
 
 
@@ -192,7 +192,7 @@ def test_an_observers_command_does_not_park_the_arm_and_an_operators_does(
 
     node = agent(None, {"silent": Silent()}, policy="silent", role="observer")
     motion.tell(1, latched=True)
-    status, result = operator().run("look around")
+    status, result = operator().run("pick up the can")
     assert (status, result.answer) == (ABORTED, "Seen."), "it may look while a stop is latched"
     assert motion.parked == 0
     node.executor.remove_node(node)
@@ -210,7 +210,7 @@ def test_an_operators_command_parks_the_arm_unless_it_was_stopped(
 
     node = hears(agent(None, {"silent": Silent()}, policy="silent"), motion)
     person = operator()
-    assert person.run("look")[1].answer == "Seen."
+    assert person.run("pick up the can")[1].answer == "Seen."
     assert motion.parked == 1
     make = node._setup.make_toolbox
 
@@ -221,7 +221,7 @@ def test_an_operators_command_parks_the_arm_unless_it_was_stopped(
         return make(*arguments)
 
     monkeypatch.setattr(node, "_setup", replace(node._setup, make_toolbox=stopped_meanwhile))
-    assert person.run("look")[1].status.error_code == "STOPPED"
+    assert person.run("pick up the can")[1].status.error_code == "STOPPED"
     assert motion.parked == 1
 
 

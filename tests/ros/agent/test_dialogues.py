@@ -26,7 +26,7 @@ Operators = Callable[[], Operator]
 SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
 WHICH = "Which can do you mean: the left one at (0.20, 0.50) or the right one at (0.80, 0.50)?"
 CAN, LEMON = "put the can in the bowl", "put the lemon in the box"
-SEQUENCE = "put the can in the bowl, then put the lemon in the box"
+SEQUENCE = "put the can in the bowl ; put the lemon in the box"
 
 
 class Carrier:

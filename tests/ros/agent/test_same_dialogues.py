@@ -27,7 +27,7 @@ objects:
 """
 TIE = ["what do you see?", "pick up the red box", "the left one", "what are you holding?", "undo", "why not?"]
 SEQUENCE = [
-    "put the toy block behind the left red box, then pick up the unicorn",
+    "put the toy block behind the left red box ; pick up the unicorn",
     "go on",
     "why not?",
     "skip it",

@@ -42,10 +42,10 @@ def fault(station: Station, text: str, move: FloatArray | tuple[float, float, fl
     [
         ("move the bunny 10 cm closer to me", (0.10, 0.0, 0.0), (-0.10, 0.0, 0.0)),
         ("move the bunny a bit to the left", (0.0, -0.05, 0.0), (0.0, 0.05, 0.0)),
-        ("take the bunny to the left", (0.0, -0.60, 0.0), (0.0, 0.0, 0.0)),
+        ("put the bunny to the left", (0.0, -0.60, 0.0), (0.0, 0.0, 0.0)),
         ("put the bunny in the middle of the table", (0.08, -0.21, 0.0), (0.0, 0.15, 0.0)),
         ("put the bunny in the right corner", (-0.15, 0.2, 0.0), (0.0, -0.60, 0.0)),
-        ("move the bunny further away from the pear", (0.0, 0.1, 0.0), (0.0, -0.1, 0.0)),
+        ("move the bunny further from the pear", (0.0, 0.1, 0.0), (0.0, -0.1, 0.0)),
         ("put the bunny on the table but not on the right", (0.0, -0.60, 0.0), (0.0, 0.1, 0.0)),
     ],
 )
