@@ -69,15 +69,11 @@ class ReaderBench(Benchmark[Options, Options, ReadRecord]):
         raise invalid(why)
 
     def document(self, options: Options, records: Sequence[ReadRecord]) -> dict[str, Any]:
-        first = [record for record in records if not record.reading.context]
+        first, later = ([r for r in records if bool(r.reading.context) is talked] for talked in (False, True))
         rows = [
             rate_row("as written: all", sum(r.right for r in records), len(records)),
             rate_row("as written: first words", sum(r.right for r in first), len(first)),
-            rate_row(
-                "as written: later in a talk",
-                sum(r.right for r in records if r not in first),
-                len(records) - len(first),
-            ),
+            rate_row("as written: later in a talk", sum(r.right for r in later), len(later)),
         ]
         for low, high in pairwise(_BINS):
             part = [r for r in records if low <= r.certainty < high or r.certainty == high == 1.0]

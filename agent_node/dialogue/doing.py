@@ -67,12 +67,14 @@ class TurnSoFar:
         episodes: Episodes so far, in order.
         code: Code of the first thing that went wrong; None where nothing did, or it has no code.
         failed: Something went wrong.
+        lifted: Object that was picked up for the skill that comes next; empty for none.
     """
 
     answers: list[str] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     code: ErrorCode | None = None
     failed: bool = False
+    lifted: str = ""
 
     def fail(self, code: ErrorCode | None, answer: str) -> None:
         """Note what went wrong first."""
@@ -121,23 +123,19 @@ class Doer:
         Raises:
             ToolError: For what cannot begin, or is not there.
         """
-        answers, failed = list(turn.answers), turn.failed
+        answers, steps, missing = list(turn.answers), None, None
         try:
-            steps, missing = self._once(plan, turn), None
+            steps = self._once(plan, turn)
+            answer = turn.answers[-1] if turn.failed and turn.code in NOT_THERE else ""
         except ToolError as error:
-            steps, missing = None, error
-        code = turn.code if missing is None else missing.code
-        if failed or code not in NOT_THERE or not (missing or turn.failed):
-            if missing is not None:
-                raise missing
-            return steps
-        meant, told = self._called_otherwise(plan, str(missing) if missing else turn.answers[-1])
-        if meant == plan:
-            if missing is not None:
-                raise missing
-            return steps
-        turn.answers, turn.failed, turn.code = [*answers, told], False, None
-        return self._once(meant, turn)
+            missing, answer = error, str(error) if error.code in NOT_THERE else ""
+        meant, told = self._called_otherwise(plan, answer)
+        if meant != plan:
+            turn.answers, turn.failed, turn.code = [*answers, told], False, None
+            return self._once(meant, turn)
+        if missing is not None:
+            raise missing
+        return steps
 
     def _called_otherwise(self, plan: PlanAct, answer: str) -> tuple[PlanAct, str]:
         """An act with the names that a pointing tool sees for those it does not know, and the sentence that says so."""
@@ -175,8 +173,9 @@ class Doer:
                 self._fixed(step, question_policy(act, self._robot, self._protocol), turn)
                 self._note_spoken_of(plan, turn)
             case SkillAct():
-                if steps := self._lifted_first(act, plan):
+                if steps := self._lifted_first(act, plan, turn):
                     return steps
+                turn.lifted = ""
                 self._fixed(step, skill_policy(act, self._robot, self._protocol), turn)
                 self._note_spoken_of(plan, turn)
             case Deed():
@@ -236,12 +235,17 @@ class Doer:
         plain = mapped(replace(step, place=tuple(known), speed=""), _known_by_words)
         return self._check(sentence(plain))
 
-    def _lifted_first(self, act: SkillAct, plan: PlanAct) -> list[str]:
-        """The steps of a skill with an object that is not held, where the hand is empty; none elsewhere."""
+    def _lifted_first(self, act: SkillAct, plan: PlanAct, turn: TurnSoFar) -> list[str]:
+        """The steps of a skill with an object that is not held, where the hand is empty; none elsewhere.
+
+        What was picked up for it and is not held all the same is not picked up over and over.
+        """
         if self._robot.held is not None or not plan.objects or plan.objects[0].quantity == "it":
             return []
-        if act.name not in ("hand_over", "lift_a_little", "upright"):
+        name = name_of(plan.objects[0])
+        if act.name not in ("hand_over", "lift_a_little", "upright") or turn.lifted == name:
             return []
+        turn.lifted = name
         # A pick lifts to the one height of the park position, which is more than a little.
         it = (ObjectRef("it"),)
         then = replace(plan, kind="hold_low", objects=()) if act.name == "lift_a_little" else replace(plan, objects=it)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolhand.agent_node.plan.grammar import symbols
-from toolhand.tool_nodes.language.vocabulary import catalogue_lexicon
-from toolhand.tool_nodes.language.words import COLOURS, DETERMINERS, FILLERS, FUNCTION_WORDS, GENERIC, SIDES, word_set
+from toolhand.tool_nodes.language.vocabulary import is_english
+from toolhand.tool_nodes.language.words import word_set
 from toolhand.tool_nodes.plain_yaml import load
 
 _SCRIPTS = {
@@ -60,19 +60,11 @@ def answer_in_its_language(text: str, words: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _is_english(word: str) -> bool:
-    return word in _own_words() or word in catalogue_lexicon().words
+    return word in _own_words() or is_english(word)
 
 
 @functools.cache
 def _own_words() -> frozenset[str]:
-    """The words of the robot's own grammar, and small English ones that it has no use for."""
+    """The words of the robot's own grammar, and orders that others say for them."""
     own = frozenset(word for symbol in symbols() for word in symbol.split())
-    return own.union(_SMALL, FUNCTION_WORDS, DETERMINERS, FILLERS, GENERIC, SIDES, COLOURS)
-
-
-_SMALL = word_set(
-    """
-    the a an this that my your in on to of and it is me i do no at by up down please as one its our so am are was were
-    been take get give bring grab move hand place put pick play la
-    """
-)
+    return own | word_set("place take get give bring grab move play")

@@ -94,9 +94,9 @@ class LearnedReader:
             written.append(word)
             symbol, copied = (many, chosen - many) if chosen >= many else (chosen, -1)
             used.add(copied)
-        own = len(source.words) if not context else source.types[: source.starts[-1] + 1].count(0)
+        own = zip(source.words, source.starts, strict=True)
         unused = tuple(
-            word for k, word in enumerate(source.words) if k not in used and source.starts[k] < own and word.isalnum()
+            word for k, (word, start) in enumerate(own) if k not in used and source.types[start] == 0 and word.isalnum()
         )
         return " ".join(written), math.exp(least), unused
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -364,12 +364,12 @@ def _clauses(ref: ObjectRef) -> list[str]:
     return said
 
 
-def say_place(place: Sequence[PlacePart]) -> str:
-    """A place in the robot's words; empty for none."""
+def say_place(place: Sequence[PlacePart], where: Callable[[PlacePart], str] | None = None) -> str:
+    """A place in the robot's words; empty for none. `where` says each of its conditions in other words."""
     said = ""
     for part in place:
         said += f" {'but not' if part.denied else 'and'} " if said else ""
-        said += _where(part)
+        said += (where or _where)(part)
     return said
 
 

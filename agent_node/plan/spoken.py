@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolhand.agent_node.plan.reading import say_object
+from toolhand.agent_node.plan.reading import say_object, say_place
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 
 _RELATIONS = {"left of": "to the left of", "right of": "to the right of", "near": "next to", "touching": "next to"}
@@ -93,16 +93,8 @@ def _one(words: str) -> str:
     return words[:-1] if words.endswith("s") and not words.endswith("ss") else words
 
 
-def place_words(place: tuple[PlacePart, ...]) -> str:
-    """A place as it is said to the arm."""
-    said = ""
-    for part in place:
-        said += f" {'but not' if part.denied else 'and'} " if said else ""
-        said += _where(part)
-    return said
-
-
 def _where(part: PlacePart) -> str:
+    """One condition of a place as it is said to the arm."""
     objects = " and ".join(map(noun_phrase, part.objects))
     length = f"{part.length} " if part.length else ""
     match part.kind:
@@ -145,4 +137,4 @@ def sentence(act: PlanAct) -> str:
         return f"pick up {noun_phrase(ref)}{speed}"
     # Without "that is" a place after the object would be taken for where it is to go.
     thing = say_object(ref) if any(clause.objects for clause in ref.clauses) else noun_phrase(ref)
-    return f"put {thing} {place_words(act.place)}{speed}"
+    return f"put {thing} {say_place(act.place, _where)}{speed}"

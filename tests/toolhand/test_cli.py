@@ -130,6 +130,12 @@ def test_what_cannot_be_done_says_why_and_is_still_recorded(
     assert {"report.html", "result.json", "trajectory.jsonl"} <= {p.name for p in run_dir_of(tmp_path).iterdir()}
 
 
+def test_marks_of_a_protocol_are_no_order(cli: Cli) -> None:
+    ended = cli("run", "<answer>done</answer>", "--json")
+    assert (ended.status, ended.document["outcome"]) == (0, "answered")
+    assert ended.document["time_to_first_motion_s"] is None
+
+
 def test_text_that_is_no_unicode_does_not_break_the_documents(cli: Cli, tmp_path: Path) -> None:
     ended = cli("run", "pick up the \udcff\ud800 box", "--json")
     assert ended.status in (1, 2)

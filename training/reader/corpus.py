@@ -11,6 +11,7 @@ from pathlib import Path
 
 from toolhand.agent_node.plan.grammar import NotCanonical, split, terminals
 from toolhand.agent_node.plan.pieces import words_of
+from toolhand.agent_node.plan.reader import QUESTION
 
 WORDS = Path(__file__).with_name("words")
 """A folder for each author: said.tsv, plan.tsv, talks.tsv, talkplan.tsv."""
@@ -41,7 +42,7 @@ class SaidPlan:
 
 def context_of(plan: str, question: str) -> str:
     """What a reader is told of the turn before: its plan, and the question that waits for an answer."""
-    asked = f" ? {question}" if question else ""
+    asked = f"{QUESTION}{question}" if question else ""
     return " ".join(f"{plan}{asked}".split()[:LONGEST_CONTEXT])
 
 

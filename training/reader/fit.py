@@ -15,11 +15,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from toolhand.agent_node.plan.grammar import symbols as fixed_symbols
+from toolhand.agent_node.plan.learned import END_SYMBOL, START_SYMBOL
 from toolhand.agent_node.plan.pieces import PieceVocabulary, ReaderInput
 from toolhand.training.reader.corpus import SaidPlan, Varied, target
 from toolhand.training.reader.network import LONGEST_PLAN, ReaderNetwork
-
-START, END = "<start>", "<end>"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class ReaderVocabulary:
 
     Attributes:
         pieces: Pieces in the order of their numbers.
-        symbols: `START`, `END`, fixed words of the grammar, then words that it may write without reading them.
+        symbols: The first and the last step, fixed words of the grammar, then words that it may write without reading
+            them.
         fixed: Number of symbols that are no free words.
     """
 
@@ -48,7 +48,7 @@ def vocabulary(
         source = encoder.encode(reading.said, reading.context)
         missing.update({w for t, w, at in target(reading, source.words) if t in ("WORD", "NUMBER", "SAID") and not at})
     free = sorted(word for word, count in missing.items() if count >= least and word not in names)
-    fixed = (START, END, *sorted(fixed_symbols()))
+    fixed = (START_SYMBOL, END_SYMBOL, *sorted(fixed_symbols()))
     return ReaderVocabulary(tuple(pieces), (*fixed, *free), len(fixed))
 
 
@@ -74,7 +74,7 @@ class Sampler:
         """The sample; None where a word of the plan can be neither copied nor written."""
         source = self._encoder.encode(reading.said, reading.context)
         many = len(self._known.symbols)
-        symbols, copies = [self._fixed[START]], [-1]
+        symbols, copies = [self._fixed[START_SYMBOL]], [-1]
         gold: list[tuple[int, ...]] = []
         for terminal, words, places in target(reading, source.words):
             if terminal not in ("WORD", "NUMBER", "SAID"):
@@ -91,7 +91,7 @@ class Sampler:
                 copies.append(-1)
             else:
                 return None
-        gold.append((self._fixed[END],))
+        gold.append((self._fixed[END_SYMBOL],))
         if len(gold) > LONGEST_PLAN:
             return None
         return Sample(source, tuple(symbols), tuple(copies), tuple(gold))

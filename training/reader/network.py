@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-HEADS, WIDTH = 12, 384
-"""Of MiniLM-L6."""
+from toolhand.agent_node.plan.network import HEADS
+
+WIDTH = 384
+"""Of a state of MiniLM-L6 [-]."""
 LAYERS, DECODER_LAYERS, DECODER_INNER = 6, 2, 1024
 """Layers of both; width inside the decoder's."""
 LONGEST_PLAN = 72

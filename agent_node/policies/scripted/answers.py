@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolhand.agent_node.events import TYPED_POINT
-from toolhand.agent_node.plan.reader import QUESTION, context_of
+from toolhand.agent_node.plan.reader import context_of
 from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command, understand
 from toolhand.agent_node.policies.scripted.nouns import noun_of
@@ -42,6 +42,10 @@ _ENDING = frozenset({"cancel", "no", "stop", "skip it"})
 _POINTING = frozenset({"at", "the", "this", "that", "it", "one", "thing", "point", "here", "there", "please"})
 
 
+_WHICH = "Which one do you mean?"
+"""What a reader is told that was asked, where the question is not known."""
+
+
 def point_in(text: str) -> PicturePoint | None:
     """The normalized point that an answer is; None where it says something else, or anything beside it."""
     found = TYPED_POINT.search(text)
@@ -50,7 +54,7 @@ def point_in(text: str) -> PicturePoint | None:
     return float(found[1]), float(found[2])
 
 
-def _act(text: str, question: str = "Which one do you mean?") -> PlanAct | None:
+def _act(text: str, question: str = _WHICH) -> PlanAct | None:
     """The one act that an answer is; None for none or several."""
     try:
         understood = understand(text, context_of((), question))
@@ -65,14 +69,10 @@ def ends(text: str) -> bool:
     return act is not None and act.kind == "fixed" and act.words in _ENDING
 
 
-_ASKED = f"pick up it{QUESTION}Which one do you mean?"
-"""What a reader is told of what was before an answer."""
-
-
 def another_command(text: str) -> Command | None:
     """The whole command that an answer is; None for one that only says which thing, as "take the red one" does."""
     try:
-        command = parse_command(text, _ASKED)
+        command = parse_command(text, context_of((), _WHICH))
     except ToolError:
         return None
     target = command.target

@@ -34,7 +34,8 @@ __all__ = ["EXAMPLES", "MAX_COMMAND", "Command", "command_of", "parse_command"]
 MAX_COMMAND = 2000
 """Longest sentence that is read [characters]."""
 SURE = 0.5
-"""Least certainty of a plan that is carried out [0..1]: it is likelier than all others together."""
+"""Least certainty of a plan that is carried out where nobody can be asked [0..1]: each step is likelier than all others
+together."""
 _QUOTED = 120
 """Longest sentence that is quoted [characters]."""
 

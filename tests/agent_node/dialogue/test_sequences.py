@@ -16,7 +16,9 @@ from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.sorting import MeasureThings
+from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.plan.types import PlanAct
+from toolhand.agent_node.policy import Policy
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 CANS = {
@@ -360,6 +362,23 @@ def test_what_is_not_held_is_picked_up_before_a_skill_with_it(words: str, then: 
     dialogue, _ = talk(robot)
     assert dialogue.say(words).success
     assert robot.deeds == [f"pick up the pear{' slowly' * words.startswith('slowly')}", then]
+
+
+class Unseeing(TextRobot):
+    """A robot whose tools say that all is done, and nothing of what they hold."""
+
+    def __call__(self, sentence: str, policy: Policy | None, memory: str) -> Episode:
+        done = super().__call__(sentence, policy, memory)
+        done.turns = []
+        return done
+
+
+def test_what_is_not_held_after_its_pick_is_not_picked_up_over_and_over() -> None:
+    robot = Unseeing()
+    dialogue, _ = talk(robot)
+    dialogue.say("hand over the pear")
+    assert len(robot.deeds) == 2
+    assert robot.deeds[0] == "pick up the pear"
 
 
 def test_undo_says_why_not_where_the_place_is_not_known() -> None:

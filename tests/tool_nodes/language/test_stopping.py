@@ -46,14 +46,15 @@ def test_of_all_sentences_of_the_benchmarks_nearly_none_brakes_that_is_none_of_s
         line
         for folder in FOLDERS
         for file in Path(folder).glob("*.yaml")
+        if file.name != "voices.yaml"
         for line in sentences(load(file.read_bytes()))
     }
     braking = sorted(line for line in said if is_stop(line))
     begun = tuple("stop wait pause halt freeze abort hold hang don't stand keep stay".split())  # noqa: SIM905
     assert len(said) > 1600
-    assert len(braking) < 0.02 * len(said)
+    assert len(braking) < 25
     mistaken = [line for line in braking if not line.lower().startswith(begun)]
-    assert len(mistaken) < 0.005 * len(said), mistaken
+    assert mistaken == ["no", "put the salt in the bin until I say stop"]
 
 
 def sentences(document: object) -> list[str]:

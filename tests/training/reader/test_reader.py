@@ -11,13 +11,13 @@ import torch
 from safetensors.torch import save_file
 
 from toolhand.agent_node.plan.grammar import symbols
-from toolhand.agent_node.plan.learned import WEIGHTS_FILE, LearnedReader
+from toolhand.agent_node.plan.learned import END_SYMBOL, START_SYMBOL, WEIGHTS_FILE, LearnedReader
 from toolhand.agent_node.plan.network import ArrayNetwork
 from toolhand.agent_node.plan.pieces import PieceVocabulary, words_of
 from toolhand.agent_node.plan.reading import is_plan
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.reader.corpus import WORDS, SaidPlan, Varied, load, target
-from toolhand.training.reader.fit import END, START, Sampler, batch, vocabulary
+from toolhand.training.reader.fit import Sampler, batch, vocabulary
 from toolhand.training.reader.network import ReaderNetwork
 
 SAID = SaidPlan("a", "1", "could you grab the blorp by the bowl", "", "pick up the blorp that is next to the bowl")
@@ -86,7 +86,7 @@ def test_both_networks_compute_the_same(tmp_path: Path) -> None:
 
 
 def test_whatever_the_weights_are_a_plan_is_written(tmp_path: Path) -> None:
-    _weights(tmp_path, (START, END, *sorted(symbols())))
+    _weights(tmp_path, (START_SYMBOL, END_SYMBOL, *sorted(symbols())))
     reader = LearnedReader(tmp_path)
     for said in ("put it in the bin", "", "?", "bla " * 3000):
         found = reader.read(said, "pick up the can")
@@ -95,7 +95,11 @@ def test_whatever_the_weights_are_a_plan_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spoilt", ["missing", "cut short", "no weights", "other version"])
 def test_weights_that_cannot_be_used_are_one_sentence(tmp_path: Path, spoilt: str) -> None:
-    fixed = (START, END, "an act of tomorrow") if spoilt == "other version" else (START, END, *sorted(symbols()))
+    fixed = (
+        (START_SYMBOL, END_SYMBOL, "an act of tomorrow")
+        if spoilt == "other version"
+        else (START_SYMBOL, END_SYMBOL, *sorted(symbols()))
+    )
     _weights(tmp_path, fixed)
     path = tmp_path / WEIGHTS_FILE
     if spoilt == "missing":
