@@ -35,8 +35,7 @@ class ReaderOptions:
 def train_reader(options: Unprefixed[ReaderOptions]) -> int:
     """Train the reader of the operator's words from MiniLM, on a processor; about an hour on two cores.
 
-    `--policy scripted` reads by the weights that come with the package, which were fitted in three runs one after the
-    other while sentences came in (docs/results/reader.md).
+    The weights that come with the package were fitted in three such runs one after the other (docs/results/reader.md).
     """
     from toolhand.training.reader.run import ReaderRun, train
 
