@@ -31,6 +31,7 @@ class Options(BenchOptions):
     Attributes:
         objects: Object sets and folders of meshes, several with +.
         scene: Kinds of scenes, several with commas; all that suit the sets where it is left out.
+        objects_per_scene: Objects in each scene of clutter; as many as its kind has where it is 0.
         n: Scenes of each kind; with the catalogue's own kinds, 58 grasp each product alone and in clutter.
         first_seed: Seed of the first scene of each kind.
         protocol: `attempt` asks for one object of each scene once, `any` for whatever the tools see best, `clear` for
@@ -40,6 +41,7 @@ class Options(BenchOptions):
         ideal: Compare with a sensor without noise and true masks.
         second_view: Compare with the same attempts, of which one that fails with an empty hand is made once more from a
             second view by the camera at the wrist.
+        clearing: Compare with the same object got at in up to six grasps, those of what is in its way with them.
         out: Folder for records, tables, plots and a page of every failure; the same command goes on after a break.
         jobs: Processes.
     """
@@ -48,6 +50,7 @@ class Options(BenchOptions):
 
     objects: str = "generated"
     scene: str = ""
+    objects_per_scene: int = 0
     n: int = 20
     first_seed: int = 0
     backends: Unprefixed[BackendOptions] = AS_MEASURED
@@ -57,6 +60,7 @@ class Options(BenchOptions):
     control: bool = True
     ideal: bool = False
     second_view: bool = False
+    clearing: bool = False
     out: Path | None = None
     jobs: int = 1
     as_json: AsJson = False

@@ -67,12 +67,13 @@ class ToolCalls:
     Attributes:
         session: Variables and images that the calls have collected.
         outlined: Index of the image that the newest mask is of.
+        newest: Index of the newest image that `look` has taken.
     """
 
     def __init__(self, station: Station) -> None:
         self.station = station
         self.session = Session()
-        self.outlined = 0
+        self.outlined = self.newest = 0
 
     def call(self, name: str, **arguments: object) -> CallRecord:
         """Call one tool. Raises the ToolError of its result."""
@@ -85,7 +86,7 @@ class ToolCalls:
 
     def look(self) -> Frame:
         """Take an image and its cloud. Raises ToolError as `call`."""
-        self.call("robot.capture_image")
+        self.newest = self.call("robot.capture_image").image_index or 0
         self.call("robot.get_depth_with_pointcloud")
         frame = self.session.newest_frame()
         assert frame is not None
@@ -111,7 +112,7 @@ class ToolCalls:
             ToolError: The error of the first call that fails, and what `point` raises.
         """
         x, y = point(self.look())
-        self.call(SEGMENT, x=x, y=y, image_index=0)
+        self.call(SEGMENT, x=x, y=y, image_index=self.newest)
         self.compute_grasp()
         return self.call(EXECUTE, grasp_pose="$grasp_pose")
 

@@ -47,7 +47,9 @@ class GraspBench(Benchmark[Options, GraspJob, GraspRecord]):
         if options.out is not None:
             RunFolder(options.out).open(_settings(options))
         out = "" if options.out is None else str(options.out)
-        return jobs_of(sides, kinds, sets, options.n, options.first_seed, options.protocol, out)
+        return jobs_of(
+            sides, kinds, sets, options.n, options.first_seed, options.protocol, out, options.objects_per_scene or None
+        )
 
     def run(self, job: GraspJob) -> Sequence[GraspRecord]:
         return run_one(job)
@@ -99,7 +101,8 @@ BENCH = GraspBench()
 
 def _sides(options: Options) -> list[GraspSide]:
     robot = options.robot.robot
-    return sides_of(options.backends, robot, options.vs, options.control, options.ideal, options.second_view)
+    more = options.second_view, options.clearing
+    return sides_of(options.backends, robot, options.vs, options.control, options.ideal, *more)
 
 
 def _settings(options: Options) -> dict[str, Any]:
@@ -111,6 +114,7 @@ def _settings(options: Options) -> dict[str, Any]:
         "scene": kinds_of(options.scene, sets),
         "first_seed": options.first_seed,
         "protocol": options.protocol,
+        "objects_per_scene": options.objects_per_scene,
         "robot": options.robot.robot,
         "sides": [side.document() for side in _sides(options)],
     }

@@ -62,6 +62,9 @@ class GraspRecord:
         opening_m: Jaws on the held object, as the tool measured them [m].
         slip_mm: How far the object moved in the hand during the judge's hold [mm]; None where it was not held.
         up: Objects that were up after the hold: nothing, the target, another, the target and another.
+        fell: Objects that lay below the table at the end.
+        actions: Grasps that were executed for the object, those of what was in its way with them; 0 where one was all
+            that was allowed.
         removed: Objects that were taken away because they were up.
         reported: The tools said success.
         success: The judge says success.
@@ -99,6 +102,8 @@ class GraspRecord:
     opening_m: float | None = None
     slip_mm: float | None = None
     up: str = ""
+    fell: int = 0
+    actions: int = 0
     removed: int = 0
     reported: bool = False
     success: bool = False

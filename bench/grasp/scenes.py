@@ -43,6 +43,7 @@ class GraspJob:
             such attempts until the scene is empty or two running fail.
         item: Product that is asked for; an object that is well visible, drawn from the seed, where empty.
         out: Folder of the run; nothing is written where empty.
+        per_scene: Objects of a scene of clutter; as many as its kind has where None.
     """
 
     side: GraspSide
@@ -52,6 +53,7 @@ class GraspJob:
     protocol: GraspProtocol = "attempt"
     item: str = ""
     out: str = ""
+    per_scene: int | None = None
 
     @property
     def key(self) -> str:
@@ -114,6 +116,7 @@ def jobs_of(
     first_seed: int,
     protocol: GraspProtocol = "attempt",
     out: str = "",
+    per_scene: int | None = None,
 ) -> list[GraspJob]:
     """The scenes of each kind, all sides of a scene one after the other.
 
@@ -127,7 +130,9 @@ def jobs_of(
             scenes = [(seed, item) for seed, item, clutter in turns if clutter == (kind == "clutter")]
         else:
             scenes = [(seed, "") for seed in range(first_seed, first_seed + n)]
-        jobs += [GraspJob(side, kind, seed, sets, protocol, item, out) for seed, item in scenes for side in sides]
+        jobs += [
+            GraspJob(side, kind, seed, sets, protocol, item, out, per_scene) for seed, item in scenes for side in sides
+        ]
     return jobs
 
 
@@ -146,11 +151,11 @@ def _product_turns(n: int, first_seed: int) -> list[tuple[int, str, bool]]:
 
 
 @lru_cache(_KEPT)
-def make_scene(kind: str, seed: int, sets: tuple[str, ...], item: str) -> Scene:
+def make_scene(kind: str, seed: int, sets: tuple[str, ...], item: str, per_scene: int | None = None) -> Scene:
     """The scene of a job. Raises ToolError as the generator of its kind does."""
     if kind in OF_PRODUCTS:
         return generate_scene(seed, required=(item,), n_objects=1 if kind == "alone" else None)
-    return clutter_scene(cast(Clutter, kind), seed, sets)
+    return clutter_scene(cast(Clutter, kind), seed, sets, per_scene)
 
 
 def is_asked_for(placed: PlacedObject) -> bool:

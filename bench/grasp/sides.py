@@ -12,7 +12,7 @@ from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.port_names import PORTS
 from toolhand.tool_nodes.results import invalid
 
-Role = Literal["main", "vs", "control", "ideal", "second_view"]
+Role = Literal["main", "vs", "control", "ideal", "second_view", "clearing"]
 
 CONTROL = "top_down"
 """The naive generator: straight down over the middle of the mask, without a look at what stands around."""
@@ -33,6 +33,7 @@ class GraspSide:
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
         second_view: An attempt that fails with a hand that is empty is made once more, from a second view by the
             camera at the wrist.
+        clearing: What is in the way of the object is taken aside first, see `toolhand.bench.grasp.clearing`.
     """
 
     role: str
@@ -41,6 +42,7 @@ class GraspSide:
     robot: str
     exact: bool = False
     second_view: bool = False
+    clearing: bool = False
 
     def config(self, seed: int) -> StationConfig:
         """The station that a scene of this seed is worked at."""
@@ -54,7 +56,13 @@ class GraspSide:
 
 
 def sides_of(
-    backends: BackendOptions, robot: str, vs: str, control: bool, ideal: bool, second_view: bool = False
+    backends: BackendOptions,
+    robot: str,
+    vs: str,
+    control: bool,
+    ideal: bool,
+    second_view: bool = False,
+    clearing: bool = False,
 ) -> list[GraspSide]:
     """The sides that are asked for, what is measured first.
 
@@ -65,6 +73,7 @@ def sides_of(
         control: With the naive control.
         ideal: With a sensor without noise and true masks.
         second_view: With a second attempt from the camera at the wrist.
+        clearing: With what is in the way taken aside first.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown name.
@@ -90,6 +99,8 @@ def sides_of(
         sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="clean", segmenter="sim"))
     if second_view:
         sides.append(replace(sides[0], role="second_view", label=f"{sides[0].label}, second view", second_view=True))
+    if clearing:
+        sides.append(replace(sides[0], role="clearing", label=f"{sides[0].label}, clearing", clearing=True))
     return sides
 
 

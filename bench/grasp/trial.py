@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
+from toolhand.bench.grasp.clearing import Clearing
 from toolhand.bench.grasp.images import keep_images
 from toolhand.bench.grasp.records import GraspRecord, RunFolder
 from toolhand.bench.grasp.scenes import GraspJob, is_asked_for
@@ -73,7 +74,8 @@ def attempts(watch: Watch, job: GraspJob) -> list[GraspRecord]:
 def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
     """Grasp one object by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp.
 
-    For a side with a second view, an attempt that fails is made once more so, from what the wrist camera sees of it.
+    For a side with a second view, an attempt that fails is made once more so, from what the wrist camera sees of it. A
+    side that clears the way is told a true pixel in every new image, as an operator would point again.
     """
     chosen: list[int] = []
 
@@ -91,9 +93,10 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
         return middle
 
     code, text = "", ""
+    way = Clearing(watch, point) if job.side.clearing else None
     try:
         try:
-            watch.grasp(point)
+            watch.grasp(point) if way is None else way.run()
         except ToolError as error:
             if not job.side.second_view or error.code not in _LOOK_AGAIN:
                 raise
@@ -102,6 +105,8 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
         code, text = str(error.code), error.message
     objects = watch.station.scene.objects
     target = objects[chosen[0]] if chosen else None
+    if way is not None:
+        watch.facts["actions"] = way.actions
     return _finish(watch, job, target, 0, code, text)
 
 
@@ -267,6 +272,7 @@ def _finish(
         lifted = watch.judge(named, any_object=choosing or target is None)
         # An object that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
         success = bool(watch.facts.pop("success")) and (choosing or record.reported)
+        success = success and not (job.side.clearing and watch.facts["fell"])
         record = replace(record, **watch.facts, success=success)
     except ToolError as error:
         return replace(record, code=str(error.code), text=error.message, reported=False)

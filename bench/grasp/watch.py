@@ -21,6 +21,7 @@ from toolhand.tool_nodes.drawing import RGB
 from toolhand.tool_nodes.ports import GraspGenerator
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 from toolhand.tool_nodes.types import BoolArray, FloatArray, GraspSet
+from toolhand.tool_nodes.workspace import TABLE_Z
 
 Result = TypeVar("Result")
 
@@ -64,7 +65,7 @@ class Watch(ToolCalls):
         self._plans: list[float] = []
         self._cpu: dict[str, list[float]] = {}
         station = Station(
-            make_scene(job.kind, job.seed, job.sets, job.item),
+            make_scene(job.kind, job.seed, job.sets, job.item, job.per_scene),
             # What rests is not computed: clutter takes half the time. Scenes of products stay as they were measured.
             replace(job.side.config(job.seed), sleep=job.kind not in OF_PRODUCTS),
             lambda planner: TimedPlanner(planner, self._plans, time.process_time),
@@ -79,7 +80,7 @@ class Watch(ToolCalls):
         """An attempt begins: a new conversation, and the state before it."""
         self._plans.clear()
         self._cpu.clear()
-        self.session, self.facts, self.outlined = Session(), {}, 0
+        self.session, self.facts, self.outlined, self.newest = Session(), {}, 0, 0
         self.grasp_image = None
         self.before = self.station.world.snapshot()
         self.began = self.station.world.time
@@ -170,6 +171,7 @@ class Watch(ToolCalls):
         self.facts |= {
             "success": judge_pick(self.before, history, tuple(self.before.objects) if any_object else (target,)),
             "up": " and ".join(names) or "nothing",
+            "fell": sum(state.position_m[2] < TABLE_Z for state in history[-1].objects.values()),
         }
         if target in lifted:
             slip = in_hand(world, target)[:3, 3] - at_first[target]

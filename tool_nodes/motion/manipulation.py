@@ -37,7 +37,7 @@ from toolhand.tool_nodes.motion.returning import CARRY_SPEED
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.motion.skills import GuardedSkills
-from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object
+from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, target_mask
 from toolhand.tool_nodes.motion.trial import GuardedTrials
 from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.heights import HeightMap, height_map
@@ -212,12 +212,14 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         hand = self._kinematics.fk(self._arm.state().q)[:3, 3]
         lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
         lifted = firm_points(plan.frame, lift.lifted)
+        fault = wrong_object(lift, grip)
+        if fault is not None and (near := target_mask(lifted, T_closed, self._gripper)).any():
+            lifted = lifted[near]  # what else has left its place was pushed, and is not held
         if len(lifted):
             eye = plan.frame.T_base_camera[:3, 3]
             self.held = replace(
                 held_object(lifted, T_closed, grip.opening_m, self._gripper, eye), called=plan.target.called
             )
-        fault = wrong_object(lift, grip)
         if fault is not None:
             self.held = self.held and replace(self.held, called="")
             raise fault

@@ -115,7 +115,9 @@ def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> 
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
-    """The tools of some suites; their modules are imported now. Whoever can move the arm can park it, too.
+    """The tools of some suites; their modules are imported now.
+
+    Whoever can move the arm can park it, too, and who can grasp can take aside what is in the way.
 
     Raises:
         ToolError: As `registry.load`; INVALID_ARGUMENT where two suites have a tool of the same name.
@@ -127,9 +129,14 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
         if suite != POINTING or "spacetools" not in chosen:
             made = registry.make("tool suite", suite, **offered)
             providers += made if isinstance(made, list) else [made]
-    robot = backends.robot
-    if robot is not None and robot.moves and "skills" not in chosen and any(each is robot for each in providers):
-        providers.append(ParkTools(robot))
+    robot, grasps = backends.robot, backends.grasps
+    if robot is not None and robot.moves and any(each is robot for each in providers):
+        if "skills" not in chosen:
+            providers.append(ParkTools(robot))
+        if "clearing" not in chosen and grasps is not None:
+            from toolhand.tool_nodes.tools.clearing.clearing import ClearingTools
+
+            providers.append(ClearingTools(backends.segmenter, grasps, robot, printed=False))
     try:
         return Toolbox(providers)
     except ValueError as error:

@@ -232,6 +232,8 @@ class PickAndPlaceTools:
         frame = wanted.frame
         image = SessionImage(frame.rgb, frame)
         grasp = self._grasps.compute_grasp(self._robot.cloud(frame), wanted.mask, float(frame.K[0, 0]), image, session)
+        if grasp.error is not None:
+            raise grasp.error
         _, confidence = grasp.value
         if confidence < LEAST_CONFIDENCE:
             raise ToolError(

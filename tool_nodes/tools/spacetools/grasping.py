@@ -129,7 +129,7 @@ class GraspAlternatives:
         try:
             number, result = self._untried(seen, given, session)
         except ToolError as error:
-            raise hemmed_in(error, mask, frame, session.marks) from None
+            return hemmed_in(error, mask, frame, session.marks)
         session.grasps_given[key.hexdigest()] = number + 1
         session.grasps.note_grasp(result.variables["grasp_pose"], frame, mask)
         return result

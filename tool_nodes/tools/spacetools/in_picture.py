@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import ndimage
-from scipy.spatial import cKDTree
 
-from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.motion.targets import ELEVATED, cloud_in_base, shown_at
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.motion.targets import shown_at
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.neighbours import neighbours
+from toolhand.tool_nodes.perception.support import lie_of
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.marks import Marks
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
-_NEAR_M = 0.06
-"""A neighbour that is farther away than this is in nobody's way [m]: half of the open hand and the thickness of a
-finger."""
-_RIM_PX = 4
-"""Pixels about a mask that may still show its object."""
-_HIGHEST_M = 0.4
-"""What is higher than this over the table is the robot or the room [m]."""
+_AROUND_PX = 40
+"""What reaches so near to an object in the image may be in its way [px]: 6 cm at the scene camera's distance, half of
+the open hand and the thickness of a finger."""
+_PART = 0.5
+"""A neighbour that is likelier than this to be a part of the object is none [-]."""
 
 
 def out_of_reach(error: ToolError, point: FloatArray, frame: Frame) -> ToolError:
@@ -29,8 +29,10 @@ def out_of_reach(error: ToolError, point: FloatArray, frame: Frame) -> ToolError
     return error.reworded(hint=f"In the picture it is at ({u:.3f}, {v:.3f}).")
 
 
-def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | None) -> ToolError:
-    """NO_GRASP with the neighbour that is nearest to the object, where one is near; others as they are.
+def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | None) -> ToolResult:
+    """An error of a grasp as a result: NO_GRASP with the neighbours that are in the way; others as they are.
+
+    The result of NO_GRASP has the fact `in_the_way`, see `toolhand.tool_nodes.tools.clearing.clearing.InTheWayTool`.
 
     Args:
         error: Why there is no grasp.
@@ -38,24 +40,21 @@ def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | No
         frame: The image.
         marks: Numbers of objects, of this image or another.
     """
-    if error.code is not ErrorCode.NO_GRASP:
-        return error
-    cloud = cloud_in_base(frame).reshape(*mask.shape, 3)
-    with np.errstate(invalid="ignore"):
-        stands = (cloud[..., 2] > workspace.TABLE_Z + ELEVATED) & (cloud[..., 2] < workspace.TABLE_Z + _HIGHEST_M)
-    own, others = stands & mask, stands & ~ndimage.binary_dilation(mask, iterations=_RIM_PX) & ~frame.robot
-    others = ndimage.binary_opening(others, iterations=2)  # edges of the object that the mask has missed
-    if not own.any() or not others.any():
-        return error
-    rows, columns = np.nonzero(others)
-    away = np.asarray(cKDTree(cloud[own][:, :2]).query(cloud[others][:, :2])[0])
-    nearest = int(np.argmin(away))
-    if away[nearest] > _NEAR_M:
-        return error
-    row, column = int(rows[nearest]), int(columns[nearest])
-    number = marks.at(column, row) if marks is not None and marks.frame is frame else None
-    w, h = frame.size
-    point = f"({(column + 0.5) / w:.3f}, {(row + 0.5) / h:.3f})"
-    named = f"mark {number}, at {point}," if number else f"what stands at {point}"
-    message = f"{error.message} Its nearest neighbour, {named} is {100 * away[nearest]:.1f} cm away."
-    return error.reworded(message)
+    if error.code is not ErrorCode.NO_GRASP or not np.isfinite(frame.depth).any():
+        return ToolResult(error=error)
+    around = np.asarray(ndimage.distance_transform_edt(~mask) < _AROUND_PX, bool) & ~frame.robot
+    found = [other.mask & ~mask for other in neighbours(frame, mask, around) if other.one < _PART]
+    masks = [mask, *(other for other in found if other.any())]
+    lie = lie_of(frame, masks, 0)
+    points = [inner_point(masks[k]) for k in (*lie.above, *lie.beside)]
+    if not points:
+        return ToolResult(error=error)
+    (x, y), number = points[0], None
+    if marks is not None and marks.frame is frame:
+        number = marks.at(*pixel(points[0], frame.size))
+    named = f"mark {number}, at ({x:.3f}, {y:.3f})," if number else f"what is seen at ({x:.3f}, {y:.3f})"
+    why = "lies on it" if lie.above else "leaves no room for the fingers beside it"
+    told = error.reworded(f"{error.message} {named[0].upper()}{named[1:]} {why}.", "Take that away first.")
+    above, beside = points[: len(lie.above)], points[len(lie.above) :]
+    facts = {"seen": round(lie.seen, 3), "above": [list(p) for p in above], "beside": [list(p) for p in beside]}
+    return ToolResult(error=told, facts={"in_the_way": facts})
