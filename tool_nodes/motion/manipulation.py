@@ -19,7 +19,7 @@ from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_gri
 from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
 from toolhand.tool_nodes.motion.holding import GuardedHolding
 from toolhand.tool_nodes.motion.looking import GuardedLooks
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, may_go_on
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, may_go_on
 from toolhand.tool_nodes.motion.placing import (
     MOST_IN_VAIN,
     PlaceCandidate,
@@ -37,7 +37,7 @@ from toolhand.tool_nodes.motion.returning import CARRY_SPEED
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.motion.skills import GuardedSkills
-from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, target_mask
+from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, lowered, target_mask
 from toolhand.tool_nodes.motion.trial import GuardedTrials
 from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.heights import HeightMap, height_map
@@ -320,7 +320,14 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         self._follow(legs[0], "the move above the place")
         if self._has_lost():
             self._dropped(bare)
-        self._follow(legs[1], "the descent")
+        try:
+            self._follow(legs[1], "the descent")
+        except HeldUp:
+            above = float(self._kinematics.fk(self._arm.state().q)[2, 3] - plan.candidate.T_base_gripper[2, 3])
+            if self.held is not None and not plan.into and above > 0.0:
+                # What lay in a heap reaches lower than the camera saw: the next try lets go of it where it touches.
+                self.held = lowered(self.held, above)
+            raise
         if self._has_lost():
             self._linear_up(bare, "the retreat", (APPROACH, 0.06, 0.03))
             self._dropped(bare)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +191,15 @@ def held_object(
         middle=R.T @ (R_base_box @ base),
         opening_m=opening_m,
     )
+
+
+def lowered(held: HeldObject, by: float) -> HeldObject:
+    """A held object that reaches lower than was seen, by so much [m]."""
+    down = -by * held.R_base_gripper.T[:, 2]
+    T = held.box.T_parent_box.copy()
+    T[:3, 3] += down / 2.0
+    box = Box(T, held.box.half_extents + np.array([0.0, 0.0, by / 2.0]))
+    return replace(held, box=box, middle=held.middle + down)
 
 
 def _base_middle(low: FloatArray, high: FloatArray, away: FloatArray, height: float) -> FloatArray:

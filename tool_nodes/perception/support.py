@@ -2,7 +2,7 @@
 
 Two outlines meet where pixels of both are next to each other and their points are close in space, too. The object that
 is the higher one along such a line lies on the other, or leans on it: it falls or is lifted along where the other is
-taken. An image does not show what carries what: that it is so is a probability, fitted to piles whose contacts are known.
+taken. An image does not show what carries what: that it is so is a probability, fitted to piles of known contacts.
 """
 
 from __future__ import annotations

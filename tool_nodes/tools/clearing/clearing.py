@@ -191,7 +191,11 @@ class ClearingTools(InTheWayTool):
                     raise
                 failed = error
                 continue
-            return placed if placed.error is not None else _aside(lifted, placed)
+            if placed.error is None:
+                return _aside(lifted, placed)
+            if placed.error.code is not ErrorCode.EXECUTION_FAILED or not self._robot.hand():
+                return placed
+            failed = placed.error  # it reaches lower than was seen, which is known now
         assert failed is not None
         raise failed.reworded(f"It is held, and no free place was found for it: {failed.message}")
 
