@@ -16,7 +16,8 @@ MOST_ACTIONS = 6
 _MOST_REFUSED = 3
 """Steps running that are refused before anything moves, after which it ends [-]; a round figure."""
 _POOR = 0.5
-"""A grasp that is less likely to succeed than this waits until what stands beside the object is away [-]."""
+"""A grasp whose score, times that of the mask, is less than this waits until what stands beside the object is away
+[-]."""
 _FAILED_TWICE = 2
 """After so many grasps of the object that have failed whatever stands beside it is taken away first [-]."""
 _SAME = 0.03
@@ -98,7 +99,7 @@ class Clearing:
         """Take the first aside that has a grasp, and of which no more than so many have failed; whether one was."""
         for point in points:
             before = [other for other in self._in_vain if math.dist(point, other) < _SAME]
-            if len(before) > failures:
+            if len(before) > failures or self.actions == MOST_ACTIONS - 1:  # the last one is of the object
                 continue
             try:
                 self._calls.call(ASIDE, point=list(point))
@@ -118,14 +119,14 @@ class Clearing:
             ToolError: The failure of a grasp that was executed.
         """
         try:
-            self._calls.call(SEGMENT, x=x, y=y, image_index=self._calls.newest)
-            _, confidence = self._calls.compute_grasp().result.value
+            mask = self._calls.call(SEGMENT, x=x, y=y, image_index=self._calls.newest).result.value
+            confidence = mask["iou_score"] * self._calls.compute_grasp().result.value[1]
         except ToolError as error:
             if error.code not in _UNGRASPABLE:
                 raise
             return error
         if confidence < least:
-            return ToolError(ErrorCode.NO_GRASP, f"Its best grasp succeeds in {100 * confidence:.0f} of 100 cases.")
+            return ToolError(ErrorCode.NO_GRASP, "Neither mask nor grasp of it is good enough.")
         self._failed += 1
         self._calls.call(EXECUTE, grasp_pose="$grasp_pose")
         return None

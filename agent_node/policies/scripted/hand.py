@@ -98,6 +98,22 @@ def left_in_hand(wrong: bool, lost: bool, named: bool, name: str) -> str:
     return f"{held} ({TO_EMPTY_IT})"
 
 
+def left_empty(code: ErrorCode, began: bool, moved: bool) -> str:
+    """What is known of the hand after a failure where nothing should be in it, in words; "" where others say it.
+
+    Args:
+        code: Code of the failure.
+        began: A grasp was planned.
+        moved: The arm has moved.
+    """
+    unknown = (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
+    if code in unknown and began:
+        return "check the gripper before the next command"
+    if moved:
+        return "the gripper is empty"
+    return "" if code is ErrorCode.NOT_APPROVED else "nothing has moved"  # the guard's own sentence says so
+
+
 def _products(words: Sequence[str], head: str) -> frozenset[str]:
     """Names of the products that words with a head noun may mean."""
     for groups in ({}, SAME_THING):

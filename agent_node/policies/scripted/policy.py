@@ -14,8 +14,9 @@ from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted import wording
 from toolhand.agent_node.policies.scripted.answers import with_two
 from toolhand.agent_node.policies.scripted.asking import OperatorDialogue, where_of, which_two
+from toolhand.agent_node.policies.scripted.clearing import FAILED_TWICE, MOST_GRASPS, Again, InTheWay, Stuck, is_poor
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command, share_of
-from toolhand.agent_node.policies.scripted.hand import left_in_hand, of_what_is_held, renamed
+from toolhand.agent_node.policies.scripted.hand import left_empty, left_in_hand, of_what_is_held, renamed
 from toolhand.agent_node.policies.scripted.offered import candidates_in
 from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from toolhand.agent_node.policies.scripted.steps import (
@@ -110,7 +111,8 @@ class _Episode:
         self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
         self._failed_grasps, self._wrong = 0, False
-        self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = False
+        self._way = InTheWay()
+        self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = self._has_cloud = False
         self._called = ""
         self.holding = command.target is None
 
@@ -141,6 +143,8 @@ class _Episode:
                 yield from self._attempt()
             except Setback as setback:
                 self._recover(setback)
+            except Again as again:
+                self._segmented, self._failed_grasps, self._moved, self._image = False, 0, True, again.image
             except AnotherCommand as said:
                 self._begin(said.command)
                 self._dialogue.understood = f"You have given another command: {said.command.understood}."
@@ -153,18 +157,19 @@ class _Episode:
             yield from self._next_grasp()
             yield from self._grasp()
         elif not self.holding:
-            yield from self._look("depth")
+            self._has_cloud = self._image is None
+            if self._image is None:
+                yield from self._look("depth")
             if not self.holding:  # the first look tells what is in the hand already
                 yield from self._find()
                 yield from self._segment()
                 yield from self._grasp()
         if self._image is None:
             yield from self._look("")
-        command = self._command
-        if command.action == "pick":
+        if self._command.action == "pick":
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
-            raise Done(thought, self._told(f"Picked up {self._name}."))
-        if command.target is None and not self._references:
+            raise Done(thought, self._told(f"Picked up {self._name}.") + self._way.told)
+        if self._command.target is None and not self._references:
             yield from self._find()
         else:
             yield from self._find_spot()
@@ -177,7 +182,11 @@ class _Episode:
         again = isinstance(setback, Unseen) and not self._unseen
         self._unseen = self._unseen or again
         hopeless = hopeless or (code in FINAL and not again) or (code in LOST and self._command.target is None)
-        if hopeless or self._retries_left == 0:
+        if isinstance(setback, Stuck):
+            hopeless, self.holding, self._wrong = True, setback.holds, setback.holds
+        slipped = code in LOST and not self.holding and self._way.goes_on  # what lies otherwise now may be grasped
+        self._retries_left += slipped
+        if hopeless or self._retries_left == 0 or self._way.grasps >= MOST_GRASPS:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
             could = "did" if code is ErrorCode.NOT_APPROVED else "could"
             answer = self.failure(code, f"{could} not {setback.doing}{tried}: {setback.response.text}")
@@ -186,31 +195,23 @@ class _Episode:
         self._trouble = setback.doing
         self._tries += 1
         self._segmented = self._segmented and code in SAME_VIEW and not self.holding
-        self._image = self._image if self._segmented else None
+        self._image = self._image if self._segmented else setback.response.image_index if slipped else None
 
     def failure(self, code: ErrorCode, sentence: str) -> str:
         """A coded answer that says what happened and what is held now."""
-        unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
         if self.holding:
             known = self._command.target is not None or bool(self._called)
             held = left_in_hand(self._wrong, code in LOST and self._command.target is None, known, self._name)
-        elif unknown and self._segmented:
-            held = "check the gripper before the next command"
         else:
-            held = "the gripper is empty" if self._moved else "nothing has moved"
-            if code is ErrorCode.NOT_APPROVED and not self._moved:
-                held = ""  # the guard's own sentence says so
+            held = left_empty(code, self._segmented, self._moved)
         sentence = sentence.strip().rstrip(".")
         return f"{code}: {sentence[0].upper()}{sentence[1:]}{held and f'; {held}'}."
 
     def _look(self, purpose: str) -> Script:
-        again = (
-            f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}: a picture"
-        )
+        again = f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}"
         calls = [ToolCall("robot.capture_image", {})]
-        if purpose:
-            calls.append(ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield ScriptStep(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
+        calls += [ToolCall("robot.get_depth_with_pointcloud", {})] if purpose else []
+        responses = yield ScriptStep(f"{again}: a picture{' with ' + purpose if purpose else ''}.", tuple(calls))
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
@@ -357,15 +358,18 @@ class _Episode:
         assert self._target is not None
         x, y = self._target
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
-        calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
+        calls = [] if self._has_cloud else [ToolCall("robot.get_depth_with_pointcloud", {})]
+        calls.append(ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image}))
         calls += [wording.grasp_call(self._image)] * (1 + self._failed_grasps)
-        calls.append(self._detect(wording.on_top_of(self._command.target, self._target)))
+        calls.append(ToolCall("robot.what_is_in_the_way", {"point": [x, y]}))
         responses = yield ScriptStep(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
-        *responses, above = responses
-        if above.points:
-            raise Done("Something would fall.", self.failure(ErrorCode.NO_GRASP, wording.CARRIES.format(self._name)))
+        *responses, way = responses[not self._has_cloud :]
+        self._way.look(way)
+        yield from self._way.first(self._name)
+        if is_poor(responses[0], responses[-1]) or self._failed_grasps >= FAILED_TWICE:
+            yield from self._way.others(self._name)
         if not responses[0].ok:
             raise unmet(f"segment {self._name}", responses[0])
         if not responses[-1].ok:  # what the ones before it gave is gone
@@ -384,6 +388,7 @@ class _Episode:
         call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
         [response] = yield ScriptStep(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
         self._moved = self._moved or response.error not in BEFORE_MOTION
+        self._way.grasps += response.error not in BEFORE_MOTION
         if response.error is ErrorCode.WRONG_OBJECT:
             yield from self._hold_another(response)
             return
@@ -398,6 +403,9 @@ class _Episode:
         self.holding = self._wrong = True
         target = self._command.target
         if target is None or not target.indefinite or len(self._alike) < 2:
+            if self._way.goes_on:
+                self.holding = self._wrong = False
+                yield from self._way.put_down(self._name)
             raise Setback(f"pick up {self._name}", response)
         yield from self._look("")
         [seen] = yield ScriptStep(f"I hold another thing. Is it {self._name} too?", (self._detect(self._likeness),))
@@ -445,6 +453,7 @@ class _Episode:
         if response.ok:
             doubt = f" {response.unverified}." if response.unverified else ""
             done = self._told(f"Placed {self._name} {wording.put_at(self._command, self._where, spot)}.{doubt}")
+            done += self._way.told
             raise Done("The gripper is open. " + ("I cannot see it there." if doubt else "The object is down."), done)
         self._failed_spots.append(spot)
         self._refusal, self.holding = response, self.holding and response.error not in LOST

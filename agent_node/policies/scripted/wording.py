@@ -13,8 +13,6 @@ from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, length_words
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-CARRIES = "something stands on {} and would fall: take that off first, or say where to put it"
-"""Why a thing on which another one stands is not taken."""
 FROM_NOWHERE = "what I hold stands nowhere, so I do not know from where that way begins: say where to put it"
 """Why a thing that is held cannot be moved by so much."""
 
@@ -35,12 +33,6 @@ def pointable(reference: NounPhrase, relation: str | None) -> str:
     if relation == "in" and bare and not reference.head and reference.words:
         return f"{' '.join(reference.words)} container"
     return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
-
-
-def on_top_of(target: NounPhrase | None, point: PicturePoint) -> str:
-    """Words for what stands on a thing that is to be taken: it would fall."""
-    name = "thing" if target is None else target.plain
-    return f"thing on top of the {name} at ({point[0]:.3f}, {point[1]:.3f})"
 
 
 def needs_thing(command: Command) -> bool:

@@ -53,6 +53,7 @@ class TextWorld:
     segmented: ObjectView | None = None
     captured: list[int] = field(default_factory=list)
     placed_at: list[float] | None = None
+    shows_failures: bool = False
 
     def call(self, name: str, arguments: dict[str, Any]) -> str:
         self.calls.append((name, arguments))
@@ -62,7 +63,7 @@ class TextWorld:
                 if failure.startswith(("OBJECT_DROPPED", "GRIPPER_EMPTY")) and self.held:
                     self.views.append(self.held)
                     self.held = None
-                return f"Error {failure}"
+                return self._image(f"Error {failure}", camera=True) if self.shows_failures else f"Error {failure}"
         try:
             return getattr(self, name.replace(".", "_"))(**arguments)
         except ToolError as error:
@@ -105,6 +106,26 @@ class TextWorld:
         assert (point_cloud, mask, focal_length_px) == ("$point_cloud", "$segmentation_mask", "$focal_length_px")
         assert image_index == self.captured[-1]
         return self._image("Generated collision-free grasp with confidence 0.978 from 1980/307200 masked points.")
+
+    def robot_what_is_in_the_way(self, point: list[float]) -> str:
+        below = next(v for v in self.views if near(v.point, (point[0], point[1]), 0.01))
+        above = [v for v in self.views if v is not below and v.position_m[2] - below.position_m[2] > 0.03]
+        above = [v for v in above if math.dist(v.position_m[:2], below.position_m[:2]) < 0.02]
+        lies = " and ".join(f"{n} at ({v.point[0]:.3f}, {v.point[1]:.3f})" for n, v in enumerate(above, 1))
+        told = f"On it lies {lies}: robot.put_aside takes the first one away. " if above else "Nothing lies on it. "
+        return self._image(f"{told}About 80 % of it is seen.")
+
+    def robot_put_aside(self, point: list[float] | None = None) -> str:
+        found = [v for v in self.views if point and near(v.point, (point[0], point[1]), 0.01)]
+        if self.held is None and not found:
+            raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.")
+        moved = self.held or found[0]
+        self.views = [v for v in self.views if v is not moved]
+        self.views.append(replace(moved, point=(0.1, 0.9), position_m=np.array([0.3, 0.3, 0.05])))
+        self.held = None
+        return self._image(
+            "Put aside: it stands with its base at (0.100, 0.900). The gripper is open and empty.", camera=True
+        )
 
     def robot_execute_grasp(self, grasp_pose: str) -> str:
         assert grasp_pose == "$grasp_pose"
@@ -167,24 +188,60 @@ def test_a_pick_takes_five_turns_and_leaves_the_look_after_the_lift_to_the_tool(
         "roborefer.detect_all",
         "sam2.segment_from_point",
         "grasp_generator.compute_grasp",
-        "roborefer.detect_all",
+        "robot.what_is_in_the_way",
         "robot.execute_grasp",
     ]
     assert world.held is not None
     assert world.held.name == "red box"
 
 
-def test_an_object_on_which_another_one_stands_is_not_taken() -> None:
+def stacked() -> list[ObjectView]:
+    """A red box with a jar of salt on it."""
     views = table()
     box = next(view for view in views if view.name == "red box")
     salt = replace(next(view for view in views if view is not box), name="salt", synonyms=(), kind="jar")
     x, y, z = (float(value) for value in box.position_m)
     top = z + float(box.size_m[2]) / 2 + float(salt.size_m[2]) / 2
-    views = [view for view in views if view.name == "red box"] + [replace(salt, position_m=np.array([x, y, top]))]
-    world = TextWorld(views)
+    return [box, replace(salt, position_m=np.array([x, y, top]))]
+
+
+def test_what_lies_on_an_object_is_taken_away_first() -> None:
+    world = TextWorld(stacked())
     answer, _ = run("Pick up the red box", world)
-    assert answer.startswith("NO_GRASP: Something stands on the red box and would fall")
+    assert answer == "Picked up the red box. I took away what was in its way first: it stands at (0.10, 0.90)."
+    assert world.held is not None
+    assert world.held.name == "red box"
+
+
+@pytest.mark.parametrize(
+    ("failures", "ends"),
+    [
+        (["NOT_APPROVED: The operator refuses."], "NOT_APPROVED: Did not take away what lies on the red box: The op"),
+        (["PLACE_BLOCKED: There is nowhere to put it: all is full."], "PLACE_BLOCKED: Could not take away what lies"),
+    ],
+)
+def test_a_step_that_cannot_be_done_ends_the_command_in_one_sentence(failures: list[str], ends: str) -> None:
+    world = TextWorld(stacked(), {"robot.put_aside": failures})
+    answer, _ = run("Pick up the red box", world)
+    assert answer.startswith(ends)
+    assert "robot.execute_grasp" not in world.names()
     assert world.held is None
+
+
+def test_what_slips_is_tried_again_and_then_the_object_itself() -> None:
+    world = TextWorld(stacked(), {"robot.put_aside": ["GRIPPER_EMPTY: Nothing.", "OBJECT_DROPPED: It slipped."]})
+    answer, _ = run("Pick up the red box", world)
+    assert answer == "Picked up the red box."
+    assert world.names().count("robot.put_aside") == 1
+
+
+def test_six_grasps_are_made_at_the_most() -> None:
+    slips = ["OBJECT_DROPPED: It slipped."] * 20
+    world = TextWorld(stacked(), {"robot.put_aside": slips[:], "robot.execute_grasp": slips[:]})
+    world.shows_failures = True
+    answer, _ = run("Pick up the red box", world)
+    assert answer.startswith("OBJECT_DROPPED: ")
+    assert world.names().count("robot.put_aside") + world.names().count("robot.execute_grasp") == 6
 
 
 @dataclass

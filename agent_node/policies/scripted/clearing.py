@@ -1,0 +1,136 @@
+"""Getting at what lies under other things: what the scripted policy takes away first, and what it says of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.policies.scripted.points import at, near
+from toolhand.agent_node.policies.scripted.steps import ScriptPart, ScriptStep, Setback
+from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.tool_nodes.results import ErrorCode
+
+MOST_GRASPS = 6
+"""Grasps that one command executes at the most, those of what is in the way with them [-]."""
+POOR = 0.5
+"""A grasp whose score, times that of the mask, is less than this waits until what is in the way is away [-]."""
+FAILED_TWICE = 2
+"""After so many grasps of a thing that have failed what stands beside it is taken away first [-]."""
+_POINT = re.compile(r"\(([\d.]+), ([\d.]+)\)")
+_ABOVE = re.compile(r"On it lies (.*?): robot\.put_aside")
+_BESIDE = re.compile(r"no finger has room for (.*?)\. About")
+_ASIDE = re.compile(r"it stands with its base at \(([\d.]+), ([\d.]+)\)")
+_SCORE = re.compile(r"with IoU score: ([\d.]+\d)")
+_CONFIDENCE = re.compile(r"with confidence ([\d.]+)")
+_UNGRASPABLE = frozenset({ErrorCode.NO_GRASP, ErrorCode.AMBIGUOUS, ErrorCode.EMPTY_MASK, ErrorCode.UNKNOWN_TOOL})
+"""A thing that cannot be taken away as it lies; another one may."""
+_SLIPPED = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
+"""After these the hand is empty, and things may lie otherwise."""
+
+
+class Again(Exception):
+    """Something was taken away, or tried to be: the table lies otherwise now.
+
+    Args:
+        image: Index of a picture of it; None where there is none yet.
+    """
+
+    def __init__(self, image: int | None) -> None:
+        super().__init__()
+        self.image = image
+
+
+class Stuck(Setback):
+    """What is in the way stays there, or in the hand: the command ends."""
+
+    def __init__(self, doing: str, response: Response, holds: bool) -> None:
+        super().__init__(doing, response)
+        self.holds = holds
+
+
+class InTheWay:
+    """What is in the way of the thing of one command.
+
+    Attributes:
+        above: Points of what lies on it, what is to be taken away first in front.
+        beside: Points of what leaves no room for a finger beside it, the nearest first.
+        grasps: Grasps that were executed so far, by whatever tool.
+        aside: Where what was taken away stands.
+    """
+
+    def __init__(self) -> None:
+        self.above: tuple[PicturePoint, ...] = ()
+        self.beside: tuple[PicturePoint, ...] = ()
+        self.grasps = 0
+        self.aside: list[PicturePoint] = []
+        self._in_vain: list[PicturePoint] = []
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something is in the way, and a further grasp is allowed."""
+        return bool(self.above or self.beside) and self.grasps < MOST_GRASPS
+
+    @property
+    def told(self) -> str:
+        """What was taken away, in a sentence that begins with a blank; "" where nothing was."""
+        if not self.aside:
+            return ""
+        stands = "it stands" if len(self.aside) == 1 else "they stand"
+        return f" I took away what was in its way first: {stands} at {' and '.join(map(at, self.aside))}."
+
+    def look(self, way: Response) -> None:
+        """Take in what a look has told."""
+        self.above, self.beside = _points(_ABOVE, way), _points(_BESIDE, way)
+
+    def first(self, name: str) -> ScriptPart[None]:
+        """Take away what lies on the thing, where nothing has failed with it yet. Raises Again once it was tried."""
+        yield from self._take(self.above, f"lies on {name}", 0)
+
+    def others(self, name: str) -> ScriptPart[None]:
+        """Take away what stands beside it, or once more what lies on it. Raises Again once it was tried."""
+        yield from self._take(self.beside, f"leaves no room for my fingers beside {name}", 0)
+        yield from self._take([*self.above, *self.beside], f"is in the way of {name}", 1)
+
+    def _take(self, points: Sequence[PicturePoint], why: str, failures: int) -> ScriptPart[None]:
+        for point in points:
+            tried = sum(near(point, other) for other in self._in_vain)
+            if tried > failures or self.grasps >= MOST_GRASPS - 1:
+                continue
+            call = ToolCall("robot.put_aside", {"point": [round(v, 4) for v in point]})
+            [response] = yield ScriptStep(f"What is at {at(point)} {why}: I take it away first.", (call,))
+            if response.error in _UNGRASPABLE:
+                continue
+            self.grasps += 1
+            if response.error is None:
+                self.aside += _points(_ASIDE, response)
+                self._in_vain = []
+                raise Again(response.image_index)
+            self._in_vain.append(point)
+            if response.error in _SLIPPED:
+                raise Again(response.image_index)
+            yield from self._stuck(f"take away what {why}", response)
+
+    def put_down(self, name: str) -> ScriptPart[None]:
+        """Put aside what came up in the place of the thing, or with it. Raises Again, or Setback where it stays."""
+        thought = f"I hold something else than {name}, or more: I put it aside and look again."
+        [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {}),))
+        if not response.ok:
+            yield from self._stuck("put down what came up", response)
+        self.aside += _points(_ASIDE, response)
+        raise Again(response.image_index)
+
+    def _stuck(self, doing: str, response: Response) -> ScriptPart[None]:
+        [seen] = yield ScriptStep("That has failed: is anything in my hand?", (ToolCall("robot.capture_image", {}),))
+        raise Stuck(doing, response, holds=seen.held is not None)
+
+
+def is_poor(mask: Response, grasp: Response) -> bool:
+    """Whether a grasp that was computed for a mask will hardly succeed, or there is none."""
+    scores = [found for told, words in ((mask, _SCORE), (grasp, _CONFIDENCE)) if (found := words.search(told.text))]
+    return not grasp.ok or (len(scores) == 2 and float(scores[0][1]) * float(scores[1][1]) < POOR)
+
+
+def _points(words: re.Pattern[str], response: Response) -> tuple[PicturePoint, ...]:
+    found = words.search(response.text) if response.ok else None
+    return tuple((float(x), float(y)) for x, y in _POINT.findall(found[0])) if found else ()
