@@ -75,6 +75,9 @@ _MOVED_SHARE = 0.4
 into view behind it in the same colour was up to 0.21 of it, objects that were pushed from 0.65 on."""
 _LOST_SHARE = 0.5
 """What stood beside the target is still there where less than this of its colour has gone [-]; a round figure."""
+_OF_TABLE = 0.02
+"""A colour that more than this share of the table has says nothing about what has come to lie there [-]; a round
+figure."""
 _CELL_GREY = 32
 """Side of the cells in which colours are counted [grey levels]; a round figure."""
 _RIM_PX = 4
@@ -147,10 +150,12 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     stays = stays or _only_moved(target, seen, gone, other, before, after)
     away = left & ~outline
     others = neighbours(before, target.mask, away) if away.any() else []
+    with np.errstate(invalid="ignore"):
+        low = np.asarray(np.abs(heights[1]) <= ELEVATED_M, bool)
     whole = stood & telling & ~outline
     moved = [other for other in others if not _mostly(away, other.mask & whole)]
     others = [other for other in others if other.one < _ONE_OBJECT and _mostly(away, other.mask & whole)]
-    missing, theirs = _seen_again(others, away, stood & ~outline, stands, before, after)
+    missing, theirs = _seen_again(others, away, stood & ~outline, stands, low, before, after)
     theirs |= _reaching(new, moved)
     beside = _gone_beside([away & other.mask for other in missing], new & ~theirs, area)
     return Lift(gone & outline if stays is None and beside is None else gone, stays, beside)
@@ -274,11 +279,18 @@ def _filled(depth: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _seen_again(
-    others: Sequence[Neighbour], away: BoolArray, stood: BoolArray, stands: BoolArray, before: Frame, after: Frame
+    others: Sequence[Neighbour],
+    away: BoolArray,
+    stood: BoolArray,
+    stands: BoolArray,
+    low: BoolArray,
+    before: Frame,
+    after: Frame,
 ) -> tuple[list[Neighbour], BoolArray]:
     """Which objects that have left their place do not lie there otherwise now: have not toppled, rolled or turned.
 
-    Of the colour of one that has as much is seen as before, or nearly so.
+    Of the colour of one that has as much is seen as before, or nearly so; or what lies too low to stand out of the table,
+    as a card that has fallen flat, has come to be of its colour, which is not the table's.
 
     Returns:
         Those that are seen no more, and bool (H, W), pixels of the second image that may show one of the others.
@@ -287,8 +299,11 @@ def _seen_again(
     for other in others:
         part = other.mask & away
         colour = _main_colour(before.rgb[part])
-        alike, now = stood & _hued(before, colour), stands & _hued(after, colour)
-        if int(alike.sum()) - int(now.sum()) < _LOST_SHARE * int((alike & part).sum()):
+        old, seen = _hued(before, colour), _hued(after, colour)
+        alike, now = stood & old, stands & seen
+        own = int((alike & part).sum())
+        flat = low & seen & ~old if np.mean(old[low]) < _OF_TABLE else np.zeros_like(low)
+        if int(alike.sum()) - int(now.sum()) < _LOST_SHARE * own or int(flat.sum()) > _MOVED_SHARE * own:
             theirs |= now
         else:
             missing.append(other)
