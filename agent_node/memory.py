@@ -245,8 +245,10 @@ def learn_of(
             continue
         grasped, placed = result.facts.get("grasped"), result.facts.get("placed")
         if isinstance(grasped, Mapping):
-            called = grasped.get("called")
-            thing = named or (called if isinstance(called, str) else "") or pointed_by[id(record)] or "thing"
+            called = grasped.get("called") if isinstance(grasped.get("called"), str) else ""
+            # What was put aside is not what was asked for.
+            names = (called,) if result.facts.get("aside") else (named, called, pointed_by[id(record)])
+            thing = next(filter(None, names), "thing")
             before, lifted = _stood(grasped), True
             opening = grasped.get("opening_m")
         if isinstance(placed, Mapping):

@@ -16,11 +16,10 @@ from toolhand.agent_node.dialogue.looking import found as looked
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of, others
-from toolhand.agent_node.dialogue.questions import NOTHING_REAL, question_policy
+from toolhand.agent_node.dialogue.questions import question_policy
 from toolhand.agent_node.dialogue.reading import act_of, spread
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.skills import skill_policy
-from toolhand.agent_node.dialogue.telling import names_seen
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
 from toolhand.agent_node.plan.likeness import nearest_name
@@ -28,6 +27,7 @@ from toolhand.agent_node.plan.reading import read_plan, say_act
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import near
+from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.speeds import spoken_speed

@@ -10,17 +10,16 @@ from toolhand.agent_node.dialogue.comparing import Comparing
 from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
-from toolhand.agent_node.dialogue.telling import bare, counted, joined, names_seen, side_words, sides
+from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
+from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.results import ErrorCode
 
-NOTHING_REAL = "unicorn"
-"""What is asked for to hear what else is seen: nothing on a table is called so."""
 THINGS = "things"
 """Words by which a pointer is asked for everything on the table."""
 

@@ -37,7 +37,7 @@ _AGAIN = frozenset(
 _UNGRASPABLE = frozenset({ErrorCode.NO_GRASP, ErrorCode.AMBIGUOUS, ErrorCode.EMPTY_MASK})
 """Why there is no grasp of an object as it lies: asking again changes nothing."""
 
-Point = tuple[float, float]
+_At = tuple[float, float]
 """Normalized (x, y) of an image."""
 
 
@@ -56,7 +56,7 @@ class Clearing:
         self._calls = calls
         self._point = point
         self._failed = 0
-        self._in_vain: list[Point] = []
+        self._in_vain: list[_At] = []
         self.actions = 0
 
     def run(self) -> None:
@@ -95,7 +95,7 @@ class Clearing:
             raise failure
         return True
 
-    def _put_aside(self, points: list[Point], failures: int) -> bool:
+    def _put_aside(self, points: list[_At], failures: int) -> bool:
         """Take the first aside that has a grasp, and of which no more than so many have failed; whether one was."""
         for point in points:
             before = [other for other in self._in_vain if math.dist(point, other) < _SAME]

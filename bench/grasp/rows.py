@@ -26,9 +26,9 @@ DISAGREEMENTS: Mapping[str, Callable[[GraspRecord], bool]] = {
     "held, said to have failed": lambda r: r.held_untold,
 }
 """Rows in which the tools and the judge disagree, either way."""
-VISIBLE = (0.0, 0.5, 0.8, 1.1)
-"""Bounds of the shares of an object that is seen by which attempts are counted [-]: less than half, most, and nearly
-all, where its own far side and the edge of its neighbours' shadows are all that is missing; round figures."""
+OCCLUDED = tuple(k / 10 for k in range(11))
+"""Bounds of the shares of an object that others hide, by which attempts are counted [-]: tenths, as TARGO (Xia et al.,
+arXiv 2407.06168) has them."""
 
 
 def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
@@ -55,9 +55,10 @@ def rows_of(records: Records, protocol: GraspProtocol) -> list[dict[str, Any]]:
         for kind, chosen in several:
             rows += _lies(chosen, kind) if any(r.under for r in chosen) else []
         rows += [_rate(family, chosen, part="family") for family, chosen in sorted(families.items()) if family]
-    rows += [
-        _rate("grasp success, of executed", moved),
-    ]
+    rows += [_rate("grasp success, of executed", moved)]
+    if any(r.actions for r in scored):
+        rows.append(mean_row("grasps for one object", [[float(r.actions)] for r in scored]))
+        rows.append(rate_row("nothing fell off the table", sum(not r.fell for r in scored), len(scored)))
     for name, told_otherwise in DISAGREEMENTS.items():
         rows.append(rate_row(name, sum(map(told_otherwise, scored)), len(scored)))
         rows += [rate_row(kind, sum(map(told_otherwise, c)), len(c), part=name) for kind, c in several]
@@ -87,10 +88,10 @@ def _lies(records: Records, name: str) -> list[dict[str, Any]]:
         for words, fits in (("narrower than the jaws", True), ("wider than the jaws", False))
         if any(r.fits is False for r in records)
     ]
-    seen = [(r.visible, r) for r in known if r.visible is not None]
-    for low, high in pairwise(VISIBLE):
-        words = f"{low:g} to {high:g}" if low and high <= 1.0 else f"{low:g} or more" if low else f"below {high:g}"
-        rows.append(_rate(f"{name} visible, {words}", [r for share, r in seen if low <= share < high], part="lie"))
+    hidden = [(min(int(10 * (1.0 - r.visible + 1e-9)), 9), r) for r in known if r.visible is not None]
+    for tenth, (low, high) in enumerate(pairwise(OCCLUDED)):
+        chosen = [r for k, r in hidden if k == tenth]
+        rows += [_rate(f"{name} occluded, {low:g} to {high:g}", chosen, part="lie")] if chosen else []
     return rows
 
 

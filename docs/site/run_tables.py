@@ -110,6 +110,8 @@ def command_of(document: Document) -> str:
     roles = {side["role"]: side for side in others}
     words = ["toolhand bench grasp --objects", _sets(document), "--scene", ",".join(document["scene"])]
     words += ["--n", str(document["n"]), "--first-seed", str(document["first_seed"])]
+    number = document.get("objects_per_scene", 0)
+    words += ["--objects-per-scene", str(number)] if number else []
     words += [] if document["protocol"] == "attempt" else ["--protocol", document["protocol"]]
     words += [] if main_side["robot"] == DEFAULT_ROBOT else ["--robot", main_side["robot"]]
     words += [] if main_side["perception"] == AS_MEASURED.perception else ["--perception", main_side["perception"]]
@@ -119,7 +121,7 @@ def command_of(document: Document) -> str:
     if "vs" in roles:
         theirs = roles["vs"]["ports"]
         words += ["--vs", next(f"{port}:{name}" for port, name in theirs.items() if name != main_side["ports"][port])]
-    words += ["--second-view"] * ("second_view" in roles)
+    words += ["--second-view"] * ("second_view" in roles) + ["--clearing"] * ("clearing" in roles)
     words += ["--ideal"] * ("ideal" in roles) + ["--no-control"] * ("control" not in roles)
     return " ".join(words)
 

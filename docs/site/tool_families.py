@@ -86,6 +86,7 @@ _TITLES: Mapping[str, str] = {
     "last": "LAST",
     "wrist": "Second view",
     "native": "Native",
+    "clearing": "Clearing the way",
 }
 
 _SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
@@ -164,6 +165,15 @@ FAMILIES: Sequence[Family] = (
         "-",
         ("Camera", "Planner", "Arm"),
         others="simulated arm with a camera at its wrist; ROS 2 controllers and topics",
+    ),
+    Family(
+        "clearing",
+        "What is in the way",
+        ("robot.what_is_in_the_way", "robot.put_aside"),
+        "-",
+        ("Camera", "Segmenter", "GraspGenerator", "Planner", "Arm"),
+        _SEEING,
+        others="simulated arm; ROS 2 controllers and topics",
     ),
     Family(
         "skills",

@@ -289,8 +289,8 @@ def _seen_again(
 ) -> tuple[list[Neighbour], BoolArray]:
     """Which objects that have left their place do not lie there otherwise now: have not toppled, rolled or turned.
 
-    Of the colour of one that has as much is seen as before, or nearly so; or what lies too low to stand out of the table,
-    as a card that has fallen flat, has come to be of its colour, which is not the table's.
+    Of the colour of one that has as much is seen as before, or nearly so; or what lies too low to stand out of the
+    table, as a card that has fallen flat, has come to be of its colour, which is not the table's.
 
     Returns:
         Those that are seen no more, and bool (H, W), pixels of the second image that may show one of the others.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from toolhand.tool_nodes.perception.extents import distance_to_outline, outline
-from toolhand.tool_nodes.perception.masks import window_of
+from toolhand.tool_nodes.perception.masks import inner_point, window_of
 from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, find_surface
 from toolhand.tool_nodes.types import BoolArray, Frame
 
@@ -47,7 +48,7 @@ _FINGER_M = 0.025
 """What is nearer than this to an object, seen from above, leaves no room for a finger [m]: one is 14 mm thick in the
 model of the 2F-85, and keeps 5 mm clear on either side."""
 _STANDS_OUT_M = 0.015
-"""What hems an object in is higher than this over the table [m]: below, fingertips pass over it."""
+"""What hems an object in is higher than this over the lowest that is seen of it [m]: below, fingertips pass over it."""
 _LEAST_PX = 30
 """Fewer pixels with depth are no object [px]; a round figure."""
 
@@ -72,6 +73,14 @@ class Lie:
     def first(self) -> int | None:
         """Index of what is to be taken away first; None where nothing is in the way."""
         return next(iter((*self.above, *self.beside)), None)
+
+    def facts(self, masks: Sequence[BoolArray]) -> dict[str, Any]:
+        """The same as plain data, `above` and `beside` as normalized points [x, y] inside of their masks (H, W)."""
+
+        def points(found: Sequence[int]) -> list[list[float]]:
+            return [[round(value, 3) for value in inner_point(masks[k])] for k in found]
+
+        return {"seen": round(self.seen, 3), "above": points(self.above), "beside": points(self.beside)}
 
 
 def lie_of(frame: Frame, masks: Sequence[BoolArray], target: int) -> Lie:
@@ -160,11 +169,13 @@ def _averaged(points: NDArray[np.float32], mask: BoolArray) -> NDArray[np.float3
 
 def _hemming(surface: Surface, masks: dict[int, BoolArray], target: int) -> list[int]:
     """Indices of what stands so near to the target that no finger has room between, the nearest first."""
-    tree = cKDTree(surface.points[masks[target]][:, :2])
+    own = surface.points[masks[target]]
+    tree = cKDTree(own[:, :2])
+    least = max(float(np.percentile(own[:, 2], 3)), 0.0) + _STANDS_OUT_M
     found: list[tuple[float, int]] = []
     for index, mask in masks.items():
         points = surface.points[mask]
-        points = points[points[:, 2] > _STANDS_OUT_M]
+        points = points[points[:, 2] > least]
         if index == target or not len(points):
             continue
         away = float(np.percentile(tree.query(points[:, :2], distance_upper_bound=1.0)[0], 2))

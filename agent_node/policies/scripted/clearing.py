@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from toolhand.agent_node.calls import ToolCall
-from toolhand.agent_node.policies.scripted.points import at, near
+from toolhand.agent_node.policies.scripted.points import at, near, the
+from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policies.scripted.steps import ScriptPart, ScriptStep, Setback
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
 from toolhand.tool_nodes.results import ErrorCode
@@ -23,6 +24,10 @@ _BESIDE = re.compile(r"no finger has room for (.*?)\. About")
 _ASIDE = re.compile(r"it stands with its base at \(([\d.]+), ([\d.]+)\)")
 _SCORE = re.compile(r"with IoU score: ([\d.]+\d)")
 _CONFIDENCE = re.compile(r"with confidence ([\d.]+)")
+_SAME = 0.05
+"""A point on a thing and the one that its name is pointed at by are no farther apart than this [-]: both lie inside."""
+_MOST_NAMES = 15
+"""Names that are asked for in one turn at the most [-]: a turn has 16 calls."""
 _UNGRASPABLE = frozenset({ErrorCode.NO_GRASP, ErrorCode.AMBIGUOUS, ErrorCode.EMPTY_MASK, ErrorCode.UNKNOWN_TOOL})
 """A thing that cannot be taken away as it lies; another one may."""
 _SLIPPED = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
@@ -56,15 +61,16 @@ class InTheWay:
         above: Points of what lies on it, what is to be taken away first in front.
         beside: Points of what leaves no room for a finger beside it, the nearest first.
         grasps: Grasps that were executed so far, by whatever tool.
-        aside: Where what was taken away stands.
+        aside: Names of what was taken away, "" where unknown, and where it stands.
     """
 
     def __init__(self) -> None:
         self.above: tuple[PicturePoint, ...] = ()
         self.beside: tuple[PicturePoint, ...] = ()
         self.grasps = 0
-        self.aside: list[PicturePoint] = []
+        self.aside: list[tuple[str, PicturePoint]] = []
         self._in_vain: list[PicturePoint] = []
+        self._named: list[tuple[str, PicturePoint]] | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -74,36 +80,52 @@ class InTheWay:
     @property
     def told(self) -> str:
         """What was taken away, in a sentence that begins with a blank; "" where nothing was."""
-        if not self.aside:
-            return ""
-        stands = "it stands" if len(self.aside) == 1 else "they stand"
-        return f" I took away what was in its way first: {stands} at {' and '.join(map(at, self.aside))}."
+        listed = " and ".join(f"{the(name) if name else 'something'} to {at(point)}" for name, point in self.aside)
+        return f" I took {listed} first: it was in the way." if listed else ""
 
     def look(self, way: Response) -> None:
         """Take in what a look has told."""
         self.above, self.beside = _points(_ABOVE, way), _points(_BESIDE, way)
 
-    def first(self, name: str) -> ScriptPart[None]:
+    def first(self, name: str, image: int | None) -> ScriptPart[None]:
         """Take away what lies on the thing, where nothing has failed with it yet. Raises Again once it was tried."""
-        yield from self._take(self.above, f"lies on {name}", 0)
+        yield from self._take(self.above, f"lies on {name}", 0, image)
 
-    def others(self, name: str) -> ScriptPart[None]:
+    def others(self, name: str, image: int | None) -> ScriptPart[None]:
         """Take away what stands beside it, or once more what lies on it. Raises Again once it was tried."""
-        yield from self._take(self.beside, f"leaves no room for my fingers beside {name}", 0)
-        yield from self._take([*self.above, *self.beside], f"is in the way of {name}", 1)
+        yield from self._take(self.beside, f"leaves no room for my fingers beside {name}", 0, image)
+        yield from self._take([*self.above, *self.beside], f"is in the way of {name}", 1, image)
 
-    def _take(self, points: Sequence[PicturePoint], why: str, failures: int) -> ScriptPart[None]:
+    def _names(self, image: int | None) -> ScriptPart[list[tuple[str, PicturePoint]]]:
+        """What is seen, by the names that it has; asked once, for what is not taken away stays where it is."""
+        if self._named is None:
+            self._named = []
+            [told] = yield ScriptStep("What is in the way there?", (_find(NOTHING_REAL, image),))
+            names = names_seen(told.text)[:_MOST_NAMES]
+            if names:
+                calls = tuple(_find(asked, image) for _, asked, _ in names)
+                responses = yield ScriptStep("Which of these is it?", calls)
+                for (name, _, _), response in zip(names, responses, strict=True):
+                    self._named += [(name, point) for point in response.points]
+        return self._named
+
+    def _take(self, points: Sequence[PicturePoint], why: str, failures: int, image: int | None) -> ScriptPart[None]:
         for point in points:
             tried = sum(near(point, other) for other in self._in_vain)
             if tried > failures or self.grasps >= MOST_GRASPS - 1:
                 continue
-            call = ToolCall("robot.put_aside", {"point": [round(v, 4) for v in point]})
-            [response] = yield ScriptStep(f"What is at {at(point)} {why}: I take it away first.", (call,))
+            named = yield from self._names(image)
+            name = next((each for each, where in named if near(where, point, _SAME)), "")
+            call = ToolCall(
+                "robot.put_aside", {"point": [round(v, 4) for v in point]} | ({"name": name} if name else {})
+            )
+            what = the(name) if name else "what is"
+            [response] = yield ScriptStep(f"I take {what} at {at(point)} away first: it {why}.", (call,))
             if response.error in _UNGRASPABLE:
                 continue
             self.grasps += 1
             if response.error is None:
-                self.aside += _points(_ASIDE, response)
+                self.aside += [(name, stands) for stands in _points(_ASIDE, response)]
                 self._in_vain = []
                 raise Again(response.image_index)
             self._in_vain.append(point)
@@ -117,7 +139,7 @@ class InTheWay:
         [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {}),))
         if not response.ok:
             yield from self._stuck("put down what came up", response)
-        self.aside += _points(_ASIDE, response)
+        self.aside += [("", stands) for stands in _points(_ASIDE, response)]
         raise Again(response.image_index)
 
     def _stuck(self, doing: str, response: Response) -> ScriptPart[None]:
@@ -129,6 +151,10 @@ def is_poor(mask: Response, grasp: Response) -> bool:
     """Whether a grasp that was computed for a mask will hardly succeed, or there is none."""
     scores = [found for told, words in ((mask, _SCORE), (grasp, _CONFIDENCE)) if (found := words.search(told.text))]
     return not grasp.ok or (len(scores) == 2 and float(scores[0][1]) * float(scores[1][1]) < POOR)
+
+
+def _find(words: str, image: int | None) -> ToolCall:
+    return ToolCall("roborefer.detect_all", {"obj_name": words, "image_index": image})
 
 
 def _points(words: re.Pattern[str], response: Response) -> tuple[PicturePoint, ...]:

@@ -367,9 +367,9 @@ class _Episode:
         )
         *responses, way = responses[not self._has_cloud :]
         self._way.look(way)
-        yield from self._way.first(self._name)
+        yield from self._way.first(self._name, self._image)
         if is_poor(responses[0], responses[-1]) or self._failed_grasps >= FAILED_TWICE:
-            yield from self._way.others(self._name)
+            yield from self._way.others(self._name, self._image)
         if not responses[0].ok:
             raise unmet(f"segment {self._name}", responses[0])
         if not responses[-1].ok:  # what the ones before it gave is gone

@@ -115,7 +115,7 @@ class TextWorld:
         told = f"On it lies {lies}: robot.put_aside takes the first one away. " if above else "Nothing lies on it. "
         return self._image(f"{told}About 80 % of it is seen.")
 
-    def robot_put_aside(self, point: list[float] | None = None) -> str:
+    def robot_put_aside(self, point: list[float] | None = None, name: str = "") -> str:
         found = [v for v in self.views if point and near(v.point, (point[0], point[1]), 0.01)]
         if self.held is None and not found:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.")
@@ -208,7 +208,8 @@ def stacked() -> list[ObjectView]:
 def test_what_lies_on_an_object_is_taken_away_first() -> None:
     world = TextWorld(stacked())
     answer, _ = run("Pick up the red box", world)
-    assert answer == "Picked up the red box. I took away what was in its way first: it stands at (0.10, 0.90)."
+    assert answer == "Picked up the red box. I took the salt to (0.10, 0.90) first: it was in the way."
+    assert [given["name"] for name, given in world.calls if name == "robot.put_aside"] == ["salt"]
     assert world.held is not None
     assert world.held.name == "red box"
 

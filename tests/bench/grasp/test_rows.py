@@ -59,6 +59,14 @@ def test_targets_that_the_jaws_cannot_open_for_have_a_row_of_their_own() -> None
     assert rows["first attempt, target wider than the jaws"] == (0, 1)
 
 
+def test_a_side_that_clears_the_way_says_how_many_grasps_it_took_and_what_fell() -> None:
+    records = [replace(HELD, seed=k, actions=k + 1, fell=k == 2) for k in range(3)]
+    rows = {r["name"]: r for r in rows_of(records, "attempt")}
+    assert rows["grasps for one object"]["mean"] == 2.0
+    assert (rows["nothing fell off the table"]["success"], rows["nothing fell off the table"]["n"]) == (2, 3)
+    assert "grasps for one object" not in {r["name"] for r in rows_of([HELD], "attempt")}
+
+
 def test_first_attempts_are_divided_by_what_rests_on_the_object_and_by_how_much_of_it_is_seen() -> None:
     lies = [(1.0, False, True), (0.8, False, False), (0.79, True, True), (0.5, True, False), (0.2, True, False)]
     records = [
@@ -70,9 +78,10 @@ def test_first_attempts_are_divided_by_what_rests_on_the_object_and_by_how_much_
     assert rows == {
         "first attempt, target free on top": (1, 2),
         "first attempt, target under another": (1, 3),
-        "first attempt, target visible, below 0.5": (0, 1),
-        "first attempt, target visible, 0.5 to 0.8": (1, 2),
-        "first attempt, target visible, 0.8 or more": (1, 2),
+        "first attempt, target occluded, 0 to 0.1": (1, 1),
+        "first attempt, target occluded, 0.2 to 0.3": (1, 2),
+        "first attempt, target occluded, 0.5 to 0.6": (0, 1),
+        "first attempt, target occluded, 0.8 to 0.9": (0, 1),
     }
     apart = [replace(HELD, seed=k, visible=1.0, under=False) for k in range(3)]
     names = {r["name"] for r in rows_of([*records, *apart], "attempt")}

@@ -26,6 +26,7 @@ from toolhand.tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint2DOr
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.native.picking import Name
 from toolhand.tool_nodes.tools.skills.hand import Speed
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
@@ -84,12 +85,12 @@ class InTheWayTool:
         target, others = self._apart(frame, point)
         masks = [target, *others]
         lie = lie_of(frame, masks, 0)
-        above, beside = ([inner_point(masks[k]) for k in found] for found in (lie.above, lie.beside))
-        blocking = [masks[k] for k in (*lie.above, *lie.beside)]
-        rgb = draw_outline(draw_marks(frame.rgb, blocking, [*above, *beside]), target)
-        facts = {"seen": round(lie.seen, 3), "above": _listed(above), "beside": _listed(beside)}
+        facts = lie.facts(masks)
+        blocking, points = [masks[k] for k in (*lie.above, *lie.beside)], [*facts["above"], *facts["beside"]]
+        rgb = draw_outline(draw_marks(frame.rgb, blocking, points), target)
         plain = SessionImage(frame.rgb, frame)
-        return ToolResult(facts, _told(lie, above, beside), rgb, source=plain, facts={"in_the_way": facts})
+        told = _told(lie, facts["above"], facts["beside"])
+        return ToolResult(facts, told, rgb, source=plain, facts={"in_the_way": facts})
 
     def _apart(self, frame: Frame, point: FloatArray) -> tuple[BoolArray, list[BoolArray]]:
         """The object at a normalized point and the other ones of an image, a mask (H, W) each."""
@@ -107,14 +108,10 @@ class InTheWayTool:
         return target, [mask for mask in everything if np.mean(target[mask]) < _SAME_SHARE]
 
 
-def _listed(points: Sequence[tuple[float, float]]) -> list[list[float]]:
-    return [[round(x, 3), round(y, 3)] for x, y in points]
-
-
-def _told(lie: Lie, above: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> str:
+def _told(lie: Lie, above: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) -> str:
     """How an object lies, in words; the numbers are those of the picture."""
 
-    def these(points: Sequence[tuple[float, float]], first: int) -> str:
+    def these(points: Sequence[Sequence[float]], first: int) -> str:
         return " and ".join(f"{n} at ({x:.3f}, {y:.3f})" for n, (x, y) in enumerate(points, first))
 
     seen = f"About {100 * lie.seen:.0f} % of it is seen."
@@ -150,13 +147,16 @@ class ClearingTools(InTheWayTool):
         makes=("captured_image",),
         example=Example({"point": [0.349, 0.545]}, before=("robot.capture_image",)),
     )
-    def put_aside(self, session: InSession, point: NewestPoint2DOrNone = None, speed: Speed = 1.0) -> ToolResult:
+    def put_aside(
+        self, session: InSession, point: NewestPoint2DOrNone = None, name: Name = "", speed: Speed = 1.0
+    ) -> ToolResult:
         """Take one object that is in the way to a free place of the table, by one grasp, and look again.
 
         Whatever comes up by the grasp is put down where there is room.
 
         Args:
             point: Normalized [x, y] on the object, in the newest scene picture; what the gripper holds if left out.
+            name: What you call it.
             speed: Share of the allowed speed, from 0.01 to 1.
         """
         frame = self._robot.last_seen(session)
@@ -166,18 +166,23 @@ class ClearingTools(InTheWayTool):
                 return self._put_down(None if held is None else (held.frame, held.target.mask), ToolResult(), session)
             mask, _ = self._apart(frame, point)
             self._free_places(frame, (frame, mask))  # nothing is lifted that could not be put down
-            lifted = self._lifted(frame, mask, session)
+            lifted = self._lifted(frame, mask, name, session)
             if lifted.error is not None and lifted.error.code is not ErrorCode.WRONG_OBJECT:
                 return lifted
             return self._put_down((frame, mask), lifted, session)
 
-    def _lifted(self, frame: Frame, mask: BoolArray, session: Session) -> ToolResult:
-        image = SessionImage(frame.rgb, frame)
-        session.grasps.note_outline(GraspTarget(mask, (inner_point(mask),)))
+    def _lifted(self, frame: Frame, mask: BoolArray, name: str, session: Session) -> ToolResult:
+        image, points = SessionImage(frame.rgb, frame), (inner_point(mask),)
+        session.grasps.note_outline(GraspTarget(mask, points))
+        if name:
+            session.grasps.note_names(name, points)
         grasp = self._grasps.compute_grasp(self._robot.cloud(frame), mask, float(frame.K[0, 0]), image, session)
         if grasp.error is not None:
             return grasp
-        return self._robot.execute_grasp(grasp.variables["grasp_pose"], session)
+        lifted = self._robot.execute_grasp(grasp.variables["grasp_pose"], session)
+        if not name or lifted.error is not None:
+            return lifted
+        return replace(lifted, facts={"grasped": {**lifted.facts["grasped"], "called": name}})
 
     def _put_down(self, item: _Item | None, lifted: ToolResult, session: Session) -> ToolResult:
         """Put what is held on the first free place that the arm can reach. Raises ToolError."""

@@ -7,7 +7,6 @@ from scipy import ndimage
 
 from toolhand.tool_nodes.geometry import pixel
 from toolhand.tool_nodes.motion.targets import shown_at
-from toolhand.tool_nodes.perception.masks import inner_point
 from toolhand.tool_nodes.perception.neighbours import neighbours
 from toolhand.tool_nodes.perception.support import lie_of
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -43,18 +42,16 @@ def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | No
     if error.code is not ErrorCode.NO_GRASP or not np.isfinite(frame.depth).any():
         return ToolResult(error=error)
     around = np.asarray(ndimage.distance_transform_edt(~mask) < _AROUND_PX, bool) & ~frame.robot
-    found = [other.mask & ~mask for other in neighbours(frame, mask, around) if other.one < _PART]
-    masks = [mask, *(other for other in found if other.any())]
+    others = [other.mask & ~mask for other in neighbours(frame, mask, around) if other.one < _PART]
+    masks = [mask, *(other for other in others if other.any())]
     lie = lie_of(frame, masks, 0)
-    points = [inner_point(masks[k]) for k in (*lie.above, *lie.beside)]
-    if not points:
+    facts = lie.facts(masks)
+    found = [*facts["above"], *facts["beside"]]
+    if not found:
         return ToolResult(error=error)
-    (x, y), number = points[0], None
-    if marks is not None and marks.frame is frame:
-        number = marks.at(*pixel(points[0], frame.size))
+    x, y = found[0]
+    number = marks.at(*pixel((x, y), frame.size)) if marks is not None and marks.frame is frame else None
     named = f"mark {number}, at ({x:.3f}, {y:.3f})," if number else f"what is seen at ({x:.3f}, {y:.3f})"
     why = "lies on it" if lie.above else "leaves no room for the fingers beside it"
     told = error.reworded(f"{error.message} {named[0].upper()}{named[1:]} {why}.", "Take that away first.")
-    above, beside = points[: len(lie.above)], points[len(lie.above) :]
-    facts = {"seen": round(lie.seen, 3), "above": [list(p) for p in above], "beside": [list(p) for p in beside]}
     return ToolResult(error=told, facts={"in_the_way": facts})
