@@ -77,7 +77,15 @@ class Clearing:
             if self.actions >= MOST_ACTIONS or refused >= _MOST_REFUSED:
                 raise failure or ToolError(ErrorCode.NO_GRASP, f"It is not free after {MOST_ACTIONS} grasps.")
             if failure is not None and failure.code in (ErrorCode.WRONG_OBJECT, ErrorCode.ALREADY_HOLDING):
-                self._calls.call(ASIDE)  # what came up in its place or with it, or could not be put down
+                self._put_down()
+
+    def _put_down(self) -> None:
+        """Put aside what came up in the place of the object or with it, or could not be put down before."""
+        try:
+            self._calls.call(ASIDE)
+        except ToolError as error:
+            if error.code not in _AGAIN:
+                raise
 
     def _step(self) -> bool:
         """One grasp, of the object or of what is in its way; True where the object is held now. Raises ToolError."""

@@ -137,7 +137,7 @@ class InTheWay:
         """Put aside what came up in the place of the thing, or with it. Raises Again, or Setback where it stays."""
         thought = f"I hold something else than {name}, or more: I put it aside and look again."
         [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {}),))
-        if not response.ok:
+        if not response.ok and response.error not in _SLIPPED:
             yield from self._stuck("put down what came up", response)
         self.aside += [("", stands) for stands in _points(_ASIDE, response)]
         raise Again(response.image_index)
