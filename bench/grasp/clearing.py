@@ -16,10 +16,9 @@ MOST_ACTIONS = 6
 _MOST_REFUSED = 3
 """Steps running that are refused before anything moves, after which it ends [-]; a round figure."""
 _POOR = 0.5
-"""A grasp whose score, times that of the mask, is less than this waits until what stands beside the object is away
-[-]."""
+"""A grasp whose score, times that of the mask, is less than this waits until what is in the way is away [-]."""
 _FAILED_TWICE = 2
-"""After so many grasps of the object that have failed whatever stands beside it is taken away first [-]."""
+"""After so many grasps of the object that have failed whatever is in the way is taken away first [-]."""
 _SAME = 0.03
 """Normalized points that are no farther apart than this show the same object in two images [-]."""
 _AGAIN = frozenset(
@@ -95,7 +94,8 @@ class Clearing:
         above, beside = ([(float(u), float(v)) for u, v in way[key]] for key in ("above", "beside"))
         if self._put_aside(above, 0):
             return False
-        if self._grasp(x, y, (1.0 if self._failed >= _FAILED_TWICE else _POOR) if beside else 0.0) is None:
+        least = 1.0 if self._failed >= _FAILED_TWICE else _POOR
+        if self._grasp(x, y, least if above or beside else 0.0) is None:
             return True
         if self._put_aside(beside, 0) or self._put_aside([*above, *beside], 1):
             return False

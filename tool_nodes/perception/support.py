@@ -194,7 +194,7 @@ def _seen_share(frame: Frame, masks: dict[int, BoolArray], target: int) -> float
         return 1.0
     shape = own[window].shape
     grid = np.stack(np.meshgrid(np.arange(shape[1]), np.arange(shape[0])), axis=-1)
-    inside = distance_to_outline(grid, corners) <= 0.0
+    inside = distance_to_outline(grid.astype(np.float32), corners) <= 0.0
     distance = float(np.median(frame.depth[own]))
     others = np.any([mask[window] for k, mask in masks.items() if k != target] or [np.zeros(shape, bool)], axis=0)
     with np.errstate(invalid="ignore"):
