@@ -69,8 +69,8 @@ Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and 
 Each of the four papers has a suite with the names, arguments and coordinates that it prints. `toolhand tools --suite
 peria` lists one, `--suite all` all of them, `--suite evic,last` some. `--suite spacetools,wrist` adds a look by the
 camera at the wrist, `--suite spacetools,skills` more motions of the hand, and `--suite native` is what is usual in one
-call, for models with tool calls of their own. `--suite native,clearing` adds what gets at an object that lies under
-others: who can grasp has these tools in any case, unlisted. None of these stands in a paper.
+call, for models with tool calls of their own. `--suite native,clearing` gets at what lies under others. None of these
+stands in a paper.
 
 | suite | coordinates | an image is named by |
 |---|---|---|

@@ -27,7 +27,6 @@ from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.native.picking import Name
-from toolhand.tool_nodes.tools.skills.hand import Speed
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
 from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
@@ -147,9 +146,7 @@ class ClearingTools(InTheWayTool):
         makes=("captured_image",),
         example=Example({"point": [0.349, 0.545]}, before=("robot.capture_image",)),
     )
-    def put_aside(
-        self, session: InSession, point: NewestPoint2DOrNone = None, name: Name = "", speed: Speed = 1.0
-    ) -> ToolResult:
+    def put_aside(self, session: InSession, point: NewestPoint2DOrNone = None, name: Name = "") -> ToolResult:
         """Take one object that is in the way to a free place of the table, by one grasp, and look again.
 
         Whatever comes up by the grasp is put down where there is room.
@@ -157,19 +154,17 @@ class ClearingTools(InTheWayTool):
         Args:
             point: Normalized [x, y] on the object, in the newest scene picture; what the gripper holds if left out.
             name: What you call it.
-            speed: Share of the allowed speed, from 0.01 to 1.
         """
         frame = self._robot.last_seen(session)
-        with session.at_speed(speed):
-            if point is None:
-                held = session.grasps.held
-                return self._put_down(None if held is None else (held.frame, held.target.mask), ToolResult(), session)
-            mask, _ = self._apart(frame, point)
-            self._free_places(frame, (frame, mask))  # nothing is lifted that could not be put down
-            lifted = self._lifted(frame, mask, name, session)
-            if lifted.error is not None and lifted.error.code is not ErrorCode.WRONG_OBJECT:
-                return lifted
-            return self._put_down((frame, mask), lifted, session)
+        if point is None:
+            held = session.grasps.held
+            return self._put_down(None if held is None else (held.frame, held.target.mask), ToolResult(), session)
+        mask, _ = self._apart(frame, point)
+        self._free_places(frame, (frame, mask))  # nothing is lifted that could not be put down
+        lifted = self._lifted(frame, mask, name, session)
+        if lifted.error is not None and lifted.error.code is not ErrorCode.WRONG_OBJECT:
+            return lifted
+        return self._put_down((frame, mask), lifted, session)
 
     def _lifted(self, frame: Frame, mask: BoolArray, name: str, session: Session) -> ToolResult:
         image, points = SessionImage(frame.rgb, frame), (inner_point(mask),)
@@ -235,12 +230,8 @@ def _aside(lifted: ToolResult, placed: ToolResult) -> ToolResult:
     x, y = at["found"] or at["wanted"]
     other = f"{lifted.error.message} " if lifted.error is not None else ""
     moved = also_moved([*grasped.get("pushed", ()), *at["pushed"]])
-    return replace(
-        placed,
-        text=f"{other}Put aside: it stands with its base at ({x:.3f}, {y:.3f}). The gripper is open and empty. {moved}"
-        "The picture shows the table now.",
-        facts=facts,
-    )
+    text = f"{other}Put aside: it stands with its base at ({x:.3f}, {y:.3f}). The gripper is open and empty. {moved}"
+    return replace(placed, text=text.rstrip(), facts=facts)
 
 
 def clearing(segmenter: Segmenter, grasps: GraspAlternatives | None, robot: CameraTools | None) -> list[object]:
