@@ -18,12 +18,12 @@ from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of, others
 from toolhand.agent_node.dialogue.questions import NOTHING_REAL, question_policy
 from toolhand.agent_node.dialogue.reading import act_of, spread
+from toolhand.agent_node.dialogue.renaming import called_otherwise, not_found, object_of, without_name
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.skills import skill_policy
-from toolhand.agent_node.dialogue.telling import names_seen
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
-from toolhand.agent_node.plan.likeness import nearest_name
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.plan.reading import read_plan, say_act
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
@@ -31,7 +31,7 @@ from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.speeds import spoken_speed
-from toolhand.tool_nodes.language.words import COLOURS
+from toolhand.tool_nodes.language.unfound import Unfound, names_seen
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -83,8 +83,8 @@ class TurnSoFar:
         self.failed = True
 
 
-_OFFERED = re.compile(r"do you mean the ([^?;]+)\?")
-"""What a pointing tool offers for a name that nothing here has."""
+_MOST_NAMES = 4
+"""Most tries of one act with other names in it [-]: no act has more than three objects."""
 NO_PLAN = "There is no plan that I could go on with: nothing is left to be done."
 
 
@@ -111,7 +111,7 @@ class Doer:
         self._held_before = False
 
     def act(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
-        """Carry out one act; what nothing is called by, but for one name that is seen, is taken for that.
+        """Carry out one act; what nothing here is called by, but for one object, is taken for that, or asked about.
 
         Args:
             plan: Act that is asked for.
@@ -123,34 +123,53 @@ class Doer:
         Raises:
             ToolError: For what cannot begin, or is not there.
         """
-        answers, steps, missing = list(turn.answers), None, None
-        try:
-            steps = self._once(plan, turn)
-            answer = turn.answers[-1] if turn.failed and turn.code in NOT_THERE else ""
-        except ToolError as error:
-            missing, answer = error, str(error) if error.code in NOT_THERE else ""
-        meant, told = self._called_otherwise(plan, answer)
-        if meant != plan:
-            turn.answers, turn.failed, turn.code = [*answers, told], False, None
-            return self._once(meant, turn)
-        if missing is not None:
-            raise missing
+        answers, told = list(turn.answers), []
+        for _ in range(_MOST_NAMES):
+            before, error, steps = len(turn.episodes), None, None
+            try:
+                steps = self._once(plan, turn)
+            except ToolError as raised:
+                error = raised
+            code = error.code if error is not None else turn.code if turn.failed else None
+            episodes = turn.episodes[before:]
+            if code not in NOT_THERE or any(map(_has_moved, episodes)):
+                break
+            unfound = [each for episode in episodes for each in not_found(episode)]
+            meant, taken = called_otherwise(plan, unfound)
+            if meant == plan:
+                if self._asks_about(plan, unfound, turn, answers):
+                    return None
+                break
+            told += taken
+            plan, turn.answers, turn.failed, turn.code = meant, [*answers, *told], False, None
+        if error is not None:
+            raise error
         return steps
 
-    def _called_otherwise(self, plan: PlanAct, answer: str) -> tuple[PlanAct, str]:
-        """An act with the names that a pointing tool sees for those it does not know, and the sentence that says so."""
-        offered, told = _OFFERED.search(answer), []
-        # A name that is known and of nothing here is no other name for what is here, but for one that the tool offers.
-        seen = [offered[1]] if offered else [name for name, _, _ in names_seen(answer)] * ("I do not know" in answer)
-
-        def known(ref: ObjectRef) -> ObjectRef:
-            if not ref.words or ref.words not in answer or ref.words in seen:
-                return ref
-            name = seen[0] if offered and not _other_colour(ref.words, seen[0]) else nearest_name(ref.words, seen)
-            told.extend([f'I take "{ref.words}" for the {name}.'] if name else [])
-            return replace(ref, words=name) if name else ref
-
-        return mapped(plan, known), " ".join(told)
+    def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
+        """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
+        if not isinstance(act_of(plan), Deed | SkillAct) or not unfound:
+            return False
+        ref = object_of(plan, unfound[-1])
+        nameless = None if ref is None else without_name(ref)
+        if ref is None or nameless is None:
+            return False
+        phrases = [bare_phrase(nameless), *unfound[-1].seen]
+        turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
+        try:
+            points = looked(turn.episodes[-1])
+        except ToolError:
+            return False
+        if len(found := points.get(phrases[0], [])) != 1:
+            return False
+        name = next((name for name in phrases[1:] if any(near(at, found[0]) for at in points.get(name, ()))), "object")
+        there = called(name, found[0])
+        text = f"I see no {bare_phrase(ref)} here. Do you mean the {name}? Answer yes, or say it in other words."
+        meant = mapped(plan, lambda each: there if each == ref else each)
+        self._operator.question = OpenQuestion(text, "", self._clock(), left=(say_act(meant),))
+        turn.answers, turn.failed = list(answers), False
+        turn.fail(ErrorCode.AMBIGUOUS, text)
+        return True
 
     def _once(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
         if plan.condition is not None or plan.otherwise:
@@ -420,11 +439,6 @@ def _known_by_words(ref: ObjectRef) -> ObjectRef:
     if ref.quantity in ("it", "them"):
         return called("thing")
     return replace(ref, quantity="a") if ref.quantity in ("the other", "another") else ref
-
-
-def _other_colour(words: str, name: str) -> bool:
-    """Whether words name a colour that a name does not have."""
-    return any(word in COLOURS and word not in name.split() for word in words.split())
 
 
 def _has_moved(episode: Episode) -> bool:

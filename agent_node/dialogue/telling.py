@@ -13,13 +13,10 @@ _LEFT, _RIGHT = 0.4, 0.6
 _BACK, _FRONT = 0.35, 0.6
 """The same from top to bottom [-]: the table is seen from 0.15 to 0.9."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SEEN = re.compile(r"I see: ([^;]*)")
-_SEVERAL = re.compile(rf"({'|'.join(_NUMBERS[2:])}|\d+) (.+)")
 _POINT = re.compile(
     r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? at \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
 )
 """A normalized point of a picture in a sentence."""
-_MORE = re.compile(r"and \d+ more|nothing on the table")
 
 
 def counted(number: int, name: str) -> str:
@@ -77,24 +74,3 @@ def bare(phrase: str) -> str:
     """A noun phrase without its article."""
     first, _, rest = phrase.partition(" ")
     return rest if first in ("the", "a", "an", "any", "some", "all", "my", "your") and rest else phrase
-
-
-def names_seen(text: str) -> list[tuple[str, str, int]]:
-    """The things that a pointing tool says it sees: each one's name, the words to ask for it, and how many there are.
-
-    Args:
-        text: Answer of the call, e.g. "no 'unicorn' here; I see: honey, two cans".
-    """
-    found = _SEEN.search(text)
-    listed = [] if found is None else [part.strip().rstrip(".") for part in found[1].split(",")]
-    names: list[tuple[str, str, int]] = []
-    for part in listed:
-        if not part or _MORE.fullmatch(part):
-            continue
-        several = _SEVERAL.fullmatch(part)
-        if several is None:
-            names.append((part, part, 1))
-            continue
-        number = _NUMBERS.index(several[1]) if several[1] in _NUMBERS else int(several[1])
-        names.append((one_of(several[2]), several[2], number))
-    return names

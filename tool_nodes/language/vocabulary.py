@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
+from toolhand.tool_nodes.catalogue import CatalogueItem, SpokenWords, load_catalogue, spoken_words
 from toolhand.tool_nodes.language.words import (
     BRANDS,
     COLOUR_FAMILIES,
@@ -71,16 +71,18 @@ class Vocabulary:
     part: str = ""
 
     @classmethod
-    def of(cls, view: ObjectView) -> Vocabulary:
-        """The vocabulary of a view."""
-        specific = [stems(text) for text in (view.name, *view.synonyms) if stems(text)]
-        names = frozenset([*specific, *(s for s in map(stems, (view.kind, *view.categories)) if s)])
+    def of(cls, view: ObjectView, spoken: bool = False) -> Vocabulary:
+        """The vocabulary of a view; with what else people call it where `spoken`."""
+        more = spoken_words().get(view.name, SpokenWords()) if spoken else SpokenWords()
+        specific = [stems(text) for text in (view.name, *view.synonyms, *more.synonyms) if stems(text)]
+        classes = (view.kind, *view.categories, *more.categories)
+        names = frozenset([*specific, *(s for s in map(stems, classes) if s)])
         contents = {
             name[-2]
             for name in specific
             if len(name) > 1 and name[-1] in PACKAGING and name[-2] not in DISCRETE and name[-2] not in COLOURS
         }
-        attributes = {word for text in view.attributes for word in stems(text)}
+        attributes = {word for text in (*view.attributes, *more.attributes) for word in stems(text)}
         product = load_catalogue().get(view.name)
         return cls(
             name=stems(view.name),
@@ -97,11 +99,16 @@ class Vocabulary:
         return stem(word) in self.words
 
     def has_part(self, words: Sequence[str]) -> bool:
-        """True if the thing has a part in a colour, such as ("red", "cap")."""
-        colour = _colour(words)
-        parts = [_PARTS.get(word, word) for word in words if word not in COLOURS and word not in SHADES]
-        fits = colour == self.second or (not colour[0] and colour[1] == self.second[1])
-        return bool(self.part) and all(p == _PARTS.get(self.part, self.part) for p in parts) and (fits or not colour[1])
+        """True if the thing has a part in a colour, such as ("red", "cap"); a part that is no cap and no label, such as
+        a stripe or a handle, may be whatever of the thing has that colour."""
+        shade, base = _colour(words)
+        parts = {_PARTS.get(stem(word), stem(word)) for word in words if word not in (*COLOURS, *SHADES, *RELATIVE)}
+        own = {_PARTS.get(self.part, self.part)}
+        if not base:
+            return bool(self.part) and parts <= own
+        closures = parts & set(_PARTS.values())
+        colours = (self.second,) if closures else (self.second, self.colour)
+        return closures <= own and any(base == each[1] and shade in ("", each[0]) for each in colours)
 
 
 @dataclass(frozen=True)
@@ -281,7 +288,9 @@ class Lexicon:
     @classmethod
     def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:
         """What can be said of products."""
-        words = {word for item in items for text in item.words for word in stems(text)}
+        said = (spoken_words().get(item.name, SpokenWords()) for item in items)
+        more = {text for each in said for text in (*each.synonyms, *each.categories, *each.attributes)}
+        words = {word for text in more.union(*(item.words for item in items)) for word in stems(text)}
         return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
 
     def knows(self, word: str) -> bool:

@@ -13,7 +13,7 @@ from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
 from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.questions import question_policy
-from toolhand.agent_node.dialogue.telling import counted, names_seen, side_words, sides
+from toolhand.agent_node.dialogue.telling import counted, side_words, sides
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot
 from toolhand.agent_node.policy import Message
@@ -186,8 +186,6 @@ def test_numbers_and_names_are_plain_words() -> None:
     assert sides([("can", (0.1, 0.5)), ("can", (0.2, 0.5)), ("honey", (0.5, 0.5))]) == (
         "On the left: two cans. In the middle: honey."
     )
-    seen = names_seen("no 'unicorn' here; I see: honey, two red boxes, and 3 more; what stands at (0.1, 0.2) may be")
-    assert seen == [("honey", "honey", 1), ("red box", "red boxes", 2)]
 
 
 def box_at(x: float, half: float) -> SeenBox:
