@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from toolhand.tool_nodes.catalogue import CatalogueItem, SpokenWords, load_catalogue, spoken_words
 from toolhand.tool_nodes.language.words import (
-    BRANDS,
     COLOUR_FAMILIES,
     COLOURS,
     DETERMINERS,
@@ -227,20 +226,9 @@ def match(
     return Match(tier, max((c.shade for c in fits), default=0), any(c.approximate_colour for c in fits))
 
 
-def _without_brand(head: str, words: Stems) -> tuple[str, Stems]:
-    """(head, words) with the product in place of its brand: "evian bottle" gives "water bottle"."""
-    product = next(BRANDS[stem(word)] for word in words if stem(word) in BRANDS).split()
-    others = [word for word in words if stem(word) not in BRANDS and word not in product]
-    if others and stem(others[-1]) in PACKAGING:
-        return head, (*others[:-1], *product, others[-1])
-    return product[-1], (*others, *product)
-
-
 def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iterator[tuple[str, Stems]]:
     """(head, words) as said, then with words that nothing explains split, joined or mended by one letter."""
     yield head, words
-    if any(stem(word) in BRANDS for word in words):
-        yield _without_brand(head, words)
     known = {word for v in vocabularies for word in v.words}
     here = known | {colour for v in vocabularies for colour in (*v.colour, *v.second) if colour}
     groups = frozenset[int]().union(*(NEAR_SYNONYMS.get(word, frozenset()) for word in known))
@@ -296,7 +284,7 @@ class Lexicon:
     def knows(self, word: str) -> bool:
         """True if the word, another one for the same or a slip of one can be said of some thing."""
         s = stem(word)
-        if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE or s in BRANDS:
+        if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE:
             return True
         return bool(NEAR_SYNONYMS.get(s, frozenset()) & self._near_groups) or _meant(s, self.words) is not None
 
