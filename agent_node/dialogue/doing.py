@@ -32,6 +32,7 @@ from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.speeds import spoken_speed
 from toolhand.tool_nodes.language.unfound import Unfound, names_seen
+from toolhand.tool_nodes.language.words import is_plural
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -198,7 +199,7 @@ class Doer:
                 self._fixed(step, skill_policy(act, self._robot, self._protocol), turn)
                 self._note_spoken_of(plan, turn)
             case Deed():
-                self._deed(plan, turn)
+                return self._deed(plan, turn)
         return None
 
     def _where_it_holds(self, act: PlanAct, turn: TurnSoFar) -> list[str]:
@@ -301,8 +302,10 @@ class Doer:
             return None
         return [_at_speed(step, plan.speed) for step in meant]
 
-    def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> None:
+    def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> list[str] | None:
         """Have the session's policy carry out one deed, and remember what came of it.
+
+        Returns the step in its place where it puts several things of a plural, else None.
 
         Args:
             said: The deed.
@@ -334,8 +337,11 @@ class Doer:
             known = operator.last_thing if ref.quantity == "it" else ""
             operator.last_said = say_act(replace(said, objects=(called(known),)) if known else said)
         if episode.error_code is ErrorCode.AMBIGUOUS:
-            operator.question = question_of(episode, say_act(act), self._clock())
-            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
+            asked = question_of(episode, say_act(act), self._clock())
+            if act.kind == "put" and asked.phrase and asked.phrase in ref.words and is_plural(ref.words.split()[-1]):
+                return [say_act(replace(said, objects=(replace(ref, quantity="all"),)))]
+            operator.question = asked
+            turn.fail(ErrorCode.AMBIGUOUS, asked.text)
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
         else:
@@ -345,6 +351,7 @@ class Doer:
             said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
             turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
         turn.answers += [also_moved] if also_moved else []
+        return None
 
     def _names(self, said: str, turn: TurnSoFar) -> Counter[str]:
         """What is recognised on the table, and how many of each."""

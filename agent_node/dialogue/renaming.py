@@ -37,14 +37,16 @@ def called_otherwise(plan: PlanAct, unfound: Sequence[Unfound]) -> tuple[PlanAct
         if each is None:
             return ref
         offered = [name for name in each.alike if _colours(ref.words) <= _colours(name)]
-        name = offered[0] if len(offered) == 1 else nearest_name(ref.words, each.seen) if each.unknown else ""
-        if name and name != ref.words:
-            told.append(f'I take "{ref.words}" for the {name}.')
-            return replace(ref, words=name)
         seen = _without(ref, each.unknown)
-        if seen != ref:
+        if len(offered) != 1 and seen != ref:
             told.append(f'I do not know what "{" ".join(each.unknown)}" looks like; I go by the other words.')
-        return seen
+            return seen
+        name = offered[0] if len(offered) == 1 else nearest_name(ref.words, each.seen) if each.unknown else ""
+        if not name or name == ref.words:
+            return ref
+        told.append(f'I take "{ref.words}" for the {name}.')
+        kept = [word for word in ref.words.split() if word in COLOURS and word not in name and not offered]
+        return replace(ref, words=" ".join([*kept, name]))
 
     return mapped(plan, known), told
 

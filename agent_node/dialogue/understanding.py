@@ -88,7 +88,8 @@ class Understanding:
         if plan is None:
             return _not_understood(f'I do not understand "{quoted}". Say it in other words.')
         found, certainty = plan
-        meant = tuple(act for act in found if len(found) == 1 or act != _NOTHING)
+        once = [act for act, last in zip(found, (None, *found), strict=False) if act != last or act.kind == "fixed"]
+        meant = tuple(act for act in once if len(once) == 1 or act != _NOTHING)
         if len(meant) > MOST_ACTS:
             return _not_understood(
                 f"I keep at most {MOST_ACTS} steps in mind, and these are {len(meant)}: say fewer at once."

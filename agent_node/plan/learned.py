@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from toolhand.agent_node.plan.grammar import END, PlanWriter, symbols
+from toolhand.agent_node.plan.grammar import END, PlanWriter, is_small, symbols
 from toolhand.agent_node.plan.network import ArrayNetwork, Floats, load_weights
 from toolhand.agent_node.plan.pieces import PieceVocabulary, words_of
 from toolhand.agent_node.plan.reader import Understood
@@ -114,8 +114,9 @@ class LearnedReader:
             elif word.isdigit():
                 mask[k] = "NUMBER" in allowed or "WORD" in allowed
             else:
-                # A word of the grammar itself would begin something that the words before it have not ended.
-                mask[k] = "WORD" in allowed and any(c.isalnum() for c in word) and word not in symbols()
+                # A small word of the grammar would begin something that the words before it have not ended.
+                begins = word in symbols() and (is_small(word) or not allowed.isdisjoint(symbols()[word]))
+                mask[k] = "WORD" in allowed and any(c.isalnum() for c in word) and not begins
         return mask
 
     @staticmethod
