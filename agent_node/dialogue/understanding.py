@@ -105,15 +105,12 @@ class Understanding:
 
     def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
-        # What a question lets choose from is an answer by itself: "number 2", "the left one".
-        for said in (plain, f"choose {plain}") if question else (plain,):
-            if not pointed and (found := self._exact.read(said)) is not None:
-                return found.plan, 1.0
-        if is_stop(plain):
+        nouns, context = PointedNouns(plain, pointed), without_point(context_of(self.before, question))
+        found = self._exact.read(nouns.text)
+        if found is None and is_stop(plain):
             return (PlanAct("fixed", words="stop"),), 1.0
-        nouns = PointedNouns(plain, pointed)
-        context = without_point(context_of(self.before, question))
-        found = self._reader.read(nouns.text, context)
+        for reader in (self._exact, self._reader):
+            found = found or reader.read(nouns.text, context)
         return None if found is None else (nouns.put_back(found.plan), found.certainty)
 
 

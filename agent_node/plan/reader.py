@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -101,7 +100,7 @@ class CanonicalReader:
         said = " ".join(re.sub(r"(?<!\d)(?=[,;!])|(?=\.(?:\s|$))", " ", utterance.lower()).split())
         words = _COURTESY.sub("", said)
         forms = [_spelt(words), words, _spelt(_speed_first(words)), said.rstrip(" .!?")]
-        if QUESTION in context:
+        if QUESTION.strip() in context.split():
             forms += _choices(_spelt(_NO.sub("", words)))
         plans = (read_plan(form, True) for form in forms if is_plan(form, True))
         return next((Understood(plan) for plan in plans if not self._names_sentence(plan)), None)
@@ -149,18 +148,6 @@ def _choices(words: str) -> list[str]:
     return [f"choose number {numbered[1]}"] if numbered else [f"choose {words}", f"choose the {words}"]
 
 
-class FirstThatReads:
-    """The first of several readers that can tell."""
-
-    def __init__(self, readers: Sequence[PlanReader]) -> None:
-        self._readers = tuple(readers)
-
-    def read(self, utterance: str, context: str = "") -> Understood | None:
-        """See `PlanReader`."""
-        found = (reader.read(utterance, context) for reader in self._readers)
-        return next((each for each in found if each is not None), None)
-
-
 def context_of(plan: Plan, question: str = "") -> str:
     """What a reader is told of what was before an utterance."""
     return f"{say(plan)}{QUESTION}{question}" if question else say(plan)
@@ -180,13 +167,3 @@ def shipped_reader() -> LearnedReader:
     from toolhand.agent_node.plan.learned import LearnedReader
 
     return LearnedReader()
-
-
-def default_reader() -> PlanReader:
-    """The canonical reader, and the learned one for what that does not read."""
-    return FirstThatReads((CanonicalReader(), ShippedReader()))
-
-
-def operator_reader() -> PlanReader:
-    """The readers of what an operator says: a name of other words than products have is left to the learned one."""
-    return FirstThatReads((CanonicalReader(known=True), ShippedReader()))
