@@ -410,18 +410,22 @@ class Doer:
             turn.episodes.append(episode)
         return episode
 
+    def finds(self, plan: Sequence[PlanAct], turn: TurnSoFar) -> bool:
+        """Whether a plan names objects, and a look finds all of them."""
+        named = [act for act in plan if any(map(name_of, objects_of(act)))]
+        return bool(named) and all(self._is_clear(act, turn) for act in named)
+
     def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
-        """Whether a look finds one thing for each that a deed names."""
-        known = [ref for ref in objects_of(act) if ref.point is None and name_of(ref)]
-        named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
-        if not named:
+        """Whether a look finds one object for each that an act names, and several for each plural."""
+        refs = {bare_phrase(ref): ref for ref in objects_of(act) if ref.point is None and name_of(ref)}
+        if not refs:
             return True
-        turn.episodes.append(self._run(sentence(act), LookPolicy(named, self._protocol), ""))
+        turn.episodes.append(self._run(say_act(act), LookPolicy(list(refs), self._protocol), ""))
         try:
             points = looked(turn.episodes[-1])
         except ToolError:
             return False
-        return all(len(points.get(name, ())) == 1 for name in named)
+        return all(len(points.get(name, ())) == 1 or (ref.is_many and points.get(name)) for name, ref in refs.items())
 
     def _go_home(self, turn: TurnSoFar) -> bool:
         policy = skill_policy(SkillAct("park"), self._robot, self._protocol, on_the_way=True)

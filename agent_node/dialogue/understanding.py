@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolhand.agent_node.dialogue.acts import Refused
+from toolhand.agent_node.dialogue.acts import Deed, GroupAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.languages import answer_in_its_language
 from toolhand.agent_node.dialogue.pointing import PointedNouns
 from toolhand.agent_node.dialogue.reading import act_of, spread
@@ -33,13 +33,15 @@ class HeardWords:
 
     Attributes:
         plan: Acts that are to be done, each about one object or about several that a look has to tell.
-        asks: Question to the operator whether that is meant; empty where it is.
+        asks: Question to the operator whether that is meant; empty where it is, or where nothing would move.
+        certainty: How sure the reader is of the plan [0..1].
         answer: Answer where nothing is to be done.
         code: Code of what went wrong, None where nothing did.
     """
 
     plan: Plan = ()
     asks: str = ""
+    certainty: float = 1.0
     answer: str = ""
     code: ErrorCode | None = None
 
@@ -100,8 +102,9 @@ class Understanding:
                 own = act.words.removeprefix("answer ")
                 lead = "" if own and own in refused.message else f'"{quoted}": '
                 return HeardWords(answer=f"{lead}{refused.message}", code=refused.code)
-        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if certainty < SURE else ""
-        return HeardWords(spread(meant), asks)
+        moves = any(isinstance(act_of(act), Deed | SkillAct | GroupAct) for act in meant)
+        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if moves else ""
+        return HeardWords(spread(meant), asks if certainty < SURE else "", certainty)
 
     def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
