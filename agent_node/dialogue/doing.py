@@ -145,7 +145,14 @@ class Doer:
             plan, turn.answers, turn.failed, turn.code = meant, [*answers, *told], False, None
         if error is not None:
             raise error
+        if turn.code is ErrorCode.NOT_HOLDING and self._is_unknown_it(plan):
+            turn.code = ErrorCode.AMBIGUOUS
+            turn.answers[-1] = 'I hold nothing, and do not know what is meant by "it": name it.'
         return steps
+
+    def _is_unknown_it(self, plan: PlanAct) -> bool:
+        """Whether an act is about "it", and nothing was spoken of before."""
+        return bool(plan.objects) and plan.objects[0].quantity == "it" and self._follow_ups.last_thing() is None
 
     def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
         """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
@@ -177,6 +184,9 @@ class Doer:
             return self._where_it_holds(plan, turn)
         if isinstance(said := act_of(plan), FollowUp):
             return self._follow_up(said, plan, turn)
+        if plan.kind == "pick" and self._robot.held is not None and plan.objects[0].quantity == "it":
+            turn.answers.append(f"I hold the {self._robot.held.thing} already.")
+            return None
         plan = self._without_others(self._follow_ups.resolved(plan), turn)
         plan = replace(plan, speed=plan.speed or self._operator.pace)
         if len(parts := spread((plan,))) > 1:

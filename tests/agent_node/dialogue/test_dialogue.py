@@ -391,3 +391,22 @@ def test_a_speed_alone_holds_for_what_follows(said: str, speed: str) -> None:
     assert "From now on" in talk.say(said).answer
     talk.say("put the lemon in the bowl")
     assert robot.said == [f"put the lemon in the bowl{speed}"]
+
+
+def test_what_is_held_is_not_picked_up_again() -> None:
+    robot = TextRobot()
+    talk = dialogue(robot)
+    assert talk.say("pick up the lemon").success
+    again = talk.say("pick up it")
+    assert again.success
+    assert "lemon" in again.answer
+    assert robot.deeds == ["pick up the lemon"]
+
+
+def test_it_is_asked_about_where_nothing_was_spoken_of() -> None:
+    robot = TextRobot(endings=[(ErrorCode.NOT_HOLDING, "I hold nothing.")])
+    for words in ("hand over it", "pick up it"):
+        turn = dialogue(robot).say(words)
+        assert turn.error_code is ErrorCode.AMBIGUOUS
+        assert '"it"' in turn.answer
+    assert robot.deeds == []
