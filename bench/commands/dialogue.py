@@ -25,7 +25,7 @@ class Options(BenchOptions):
             `unseen`, `fresh`, `independent` and `voices` were measured before the kinds that failed were repaired,
             nothing was repaired for `unheard`; or a file of your own, as bench/dialogue/said.py says, that ends with
             .yaml.
-        reader: Who reads them: `learned`, `canonical`, or the spec of a policy, such as openai:MODEL, which is asked.
+        plan_reader: Who reads them: `learned`, `canonical`, or the spec of a policy to ask, such as openai:MODEL.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the object stands.
         over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
         out: Folder for what came of each conversation; the same command goes on after a break.
@@ -37,7 +37,7 @@ class Options(BenchOptions):
     n: int | None = None
     first_seed: int = 0
     said: str = ""
-    reader: str = "learned"
+    plan_reader: str = "learned"
     undo: int = 0
     over: Literal["", "mcp", "ros"] = ""
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS

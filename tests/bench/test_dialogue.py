@@ -198,6 +198,7 @@ def test_sentences_are_read_from_a_file_of_ones_own(tmp_path: Path) -> None:
     (line,) = load_lines(str(own))
     assert (line.kind, line.scene_seed, line.words, line.meaning, line.open) == ("hold", 3, "take it", "ask", False)
     assert said_jobs(str(own), BACKENDS)[0].key == "own_000_1"
+    assert said_jobs(str(own), BACKENDS, reader="canonical")[0].reader == "canonical"
 
 
 @pytest.mark.parametrize(
