@@ -410,3 +410,11 @@ def test_it_is_asked_about_where_nothing_was_spoken_of() -> None:
         assert turn.error_code is ErrorCode.AMBIGUOUS
         assert '"it"' in turn.answer
     assert robot.deeds == ["put it on the table"]
+
+
+def test_nothing_is_moved_away_from_itself() -> None:
+    robot = TextRobot()
+    talk = dialogue(robot)
+    assert talk.say("put the lemon next to the bowl").success
+    assert talk.say("put the lemon farther from it").success
+    assert robot.deeds[-1] == "put the lemon further from the bowl"
