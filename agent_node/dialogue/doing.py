@@ -162,15 +162,15 @@ class Doer:
         nameless = None if ref is None else without_name(ref)
         if ref is None or nameless is None:
             return False
-        phrases = [bare_phrase(nameless), *unfound[-1].seen]
+        phrases = list(dict.fromkeys([bare_phrase(nameless), name_of(ref), *unfound[-1].seen]))
         turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
         try:
             points = looked(turn.episodes[-1])
         except ToolError:
             return False
-        if len(found := points.get(phrases[0], [])) != 1:
-            return False
-        name = next((name for name in phrases[1:] if any(near(at, found[0]) for at in points.get(name, ()))), "object")
+        if len(found := points.get(phrases[0], [])) != 1 or points.get(name_of(ref)):
+            return False  # several would do, or it is called so and stands elsewhere
+        name = next((name for name in phrases[2:] if any(near(at, found[0]) for at in points.get(name, ()))), "object")
         there = called(name, found[0])
         text = f"I see no {bare_phrase(ref)} here. Do you mean the {name}? Answer yes, or say it in other words."
         meant = mapped(plan, lambda each: there if each == ref else each)

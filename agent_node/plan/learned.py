@@ -80,8 +80,10 @@ class LearnedReader:
             may_come = self._open(allowed, source.words, said)
             if copied >= 0:
                 may_come[many + copied] = False  # nobody names anything by the same word twice
-            chosen = int(np.argmax(np.where(may_come, logs, -np.inf)))
-            least = min(least, float(logs[chosen]))
+            open_logs = np.where(may_come, logs, -np.inf)
+            chosen = int(np.argmax(open_logs))
+            # How sure it is among what may come: what it would write beside the grammar, as a hyphen, tells nothing.
+            least = min(least, float(open_logs[chosen] - np.logaddexp.reduce(open_logs)))
             if chosen == self._number[END_SYMBOL]:
                 break
             word = source.words[chosen - many] if chosen >= many else self._symbols[chosen]
