@@ -54,7 +54,7 @@ class ReaderBench(Benchmark[Options, Options, ReadRecord]):
         return [options]
 
     def run(self, job: Options) -> Sequence[ReadRecord]:
-        reader, readings = _reader(job), _readings(job)
+        reader, readings = make_reader(job.reader, job.weights), _readings(job)
         reader.read("pick up the red box over there would you")  # weights are read, buffers made
         records = []
         for reading in readings:
@@ -118,12 +118,13 @@ def _failure(record: ReadRecord) -> dict[str, Any]:
     }
 
 
-def _reader(options: Options) -> PlanReader:
-    if options.reader == "canonical":
+def make_reader(spec: str, weights: Path | None = None) -> PlanReader:
+    """The reader of a name or of the spec of a policy, see `toolhand.bench.commands.reader`. Raises ToolError."""
+    if spec == "canonical":
         return CanonicalReader()
-    if options.reader == "learned":
-        return LearnedReader(options.weights or WEIGHTS)
-    return ModelReader(make_policy(options.reader, load_protocol("spacetools"), ()))
+    if spec == "learned":
+        return LearnedReader(weights or WEIGHTS)
+    return ModelReader(make_policy(spec, load_protocol("spacetools"), ()))
 
 
 def _readings(options: Options) -> list[SaidPlan]:

@@ -111,6 +111,29 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
     return ", ".join(f'"{other}"' for other in (close or names)[: max(n, len(close))])
 
 
+@dataclass(frozen=True)
+class SpokenWords:
+    """What people call a product beside what the list says.
+
+    Attributes:
+        synonyms: Other names.
+        categories: Classes that it belongs to.
+        attributes: Adjectives that are true of it.
+    """
+
+    synonyms: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+
+@cache
+def spoken_words() -> Mapping[str, SpokenWords]:
+    """What people call each product, by its name in the list."""
+    lines = CATALOGUE_PATH.with_name("catalogue_words.tsv").read_text("utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {name: SpokenWords(*(tuple(words.split(", ")) for words in said)) for name, *said in rows}
+
+
 @cache
 def _load(path: Path) -> Mapping[str, CatalogueItem]:
     items: dict[str, CatalogueItem] = {}

@@ -60,7 +60,7 @@ class GroupAct:
     """Several objects, which only a look can tell apart: it becomes deeds then.
 
     Attributes:
-        form: "put", "swap", "stack", "together", "sort", "sorted", "clear" or "empty".
+        form: "put", "swap", "stack", "together", "row", "sort", "sorted", "clear" or "empty".
         objects: Objects that it names.
         place: Where they are to go; empty where the form says that.
     """

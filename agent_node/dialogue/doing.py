@@ -18,20 +18,21 @@ from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of, others
 from toolhand.agent_node.dialogue.questions import question_policy
 from toolhand.agent_node.dialogue.reading import act_of, spread
+from toolhand.agent_node.dialogue.renaming import called_otherwise, not_found, object_of, without_name
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.skills import skill_policy
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
-from toolhand.agent_node.plan.likeness import nearest_name
+from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.plan.reading import read_plan, say_act
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import near
-from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.speeds import spoken_speed
-from toolhand.tool_nodes.language.words import COLOURS
+from toolhand.tool_nodes.language.unfound import NOTHING_REAL, Unfound, names_seen
+from toolhand.tool_nodes.language.words import is_plural
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 CarryOut = Callable[[str, Policy | None, str], Episode]
@@ -83,8 +84,8 @@ class TurnSoFar:
         self.failed = True
 
 
-_OFFERED = re.compile(r"do you mean the ([^?;]+)\?")
-"""What a pointing tool offers for a name that nothing here has."""
+_MOST_NAMES = 4
+"""Most tries of one act with other names in it [-]: no act has more than three objects."""
 NO_PLAN = "There is no plan that I could go on with: nothing is left to be done."
 
 
@@ -111,7 +112,7 @@ class Doer:
         self._held_before = False
 
     def act(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
-        """Carry out one act; what nothing is called by, but for one name that is seen, is taken for that.
+        """Carry out one act; what nothing here is called by, but for one object, is taken for that, or asked about.
 
         Args:
             plan: Act that is asked for.
@@ -123,40 +124,69 @@ class Doer:
         Raises:
             ToolError: For what cannot begin, or is not there.
         """
-        answers, steps, missing = list(turn.answers), None, None
-        try:
-            steps = self._once(plan, turn)
-            answer = turn.answers[-1] if turn.failed and turn.code in NOT_THERE else ""
-        except ToolError as error:
-            missing, answer = error, str(error) if error.code in NOT_THERE else ""
-        meant, told = self._called_otherwise(plan, answer)
-        if meant != plan:
-            turn.answers, turn.failed, turn.code = [*answers, told], False, None
-            return self._once(meant, turn)
-        if missing is not None:
-            raise missing
+        answers, told = list(turn.answers), []
+        for _ in range(_MOST_NAMES):
+            before, error, steps = len(turn.episodes), None, None
+            try:
+                steps = self._once(plan, turn)
+            except ToolError as raised:
+                error = raised
+            code = error.code if error is not None else turn.code if turn.failed else None
+            episodes = turn.episodes[before:]
+            if code not in NOT_THERE or any(map(_has_moved, episodes)):
+                break
+            unfound = [each for episode in episodes for each in not_found(episode)]
+            meant, taken = called_otherwise(plan, unfound)
+            if meant == plan:
+                if self._asks_about(plan, unfound, turn, answers):
+                    return None
+                break
+            told += taken
+            plan, turn.answers, turn.failed, turn.code = meant, [*answers, *told], False, None
+        if error is not None:
+            raise error
+        if turn.code is ErrorCode.NOT_HOLDING and self._is_unknown_it(plan):
+            turn.code = ErrorCode.AMBIGUOUS
+            turn.answers[-1] = 'I hold nothing, and do not know what is meant by "it": name it.'
         return steps
 
-    def _called_otherwise(self, plan: PlanAct, answer: str) -> tuple[PlanAct, str]:
-        """An act with the names that a pointing tool sees for those it does not know, and the sentence that says so."""
-        offered, told = _OFFERED.search(answer), []
-        # A name that is known and of nothing here is no other name for what is here, but for one that the tool offers.
-        seen = [offered[1]] if offered else [name for name, _, _ in names_seen(answer)] * ("I do not know" in answer)
+    def _is_unknown_it(self, plan: PlanAct) -> bool:
+        """Whether an act is about "it", and nothing was spoken of before."""
+        return bool(plan.objects) and plan.objects[0].quantity == "it" and self._follow_ups.last_thing() is None
 
-        def known(ref: ObjectRef) -> ObjectRef:
-            if not ref.words or ref.words not in answer or ref.words in seen:
-                return ref
-            name = seen[0] if offered and not _other_colour(ref.words, seen[0]) else nearest_name(ref.words, seen)
-            told.extend([f'I take "{ref.words}" for the {name}.'] if name else [])
-            return replace(ref, words=name) if name else ref
-
-        return mapped(plan, known), " ".join(told)
+    def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
+        """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
+        if not isinstance(act_of(plan), Deed | SkillAct) or not unfound:
+            return False
+        ref = object_of(plan, unfound[-1])
+        nameless = None if ref is None else without_name(ref)
+        if ref is None or nameless is None:
+            return False
+        phrases = list(dict.fromkeys([bare_phrase(nameless), name_of(ref), *unfound[-1].seen]))
+        turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
+        try:
+            points = looked(turn.episodes[-1])
+        except ToolError:
+            return False
+        if len(found := points.get(phrases[0], [])) != 1 or points.get(name_of(ref)):
+            return False  # several would do, or it is called so and stands elsewhere
+        name = next((name for name in phrases[2:] if any(near(at, found[0]) for at in points.get(name, ()))), "object")
+        there = called(name, found[0])
+        text = f"I see no {bare_phrase(ref)} here. Do you mean the {name}? Answer yes, or say it in other words."
+        meant = mapped(plan, lambda each: there if each == ref else each)
+        self._operator.question = OpenQuestion(text, "", self._clock(), left=(say_act(meant),))
+        turn.answers, turn.failed = list(answers), False
+        turn.fail(ErrorCode.AMBIGUOUS, text)
+        return True
 
     def _once(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
         if plan.condition is not None or plan.otherwise:
             return self._where_it_holds(plan, turn)
         if isinstance(said := act_of(plan), FollowUp):
             return self._follow_up(said, plan, turn)
+        if plan.kind == "pick" and self._robot.held is not None and plan.objects[0].quantity == "it":
+            turn.answers.append(f"I hold the {self._robot.held.thing} already.")
+            return None
         plan = self._without_others(self._follow_ups.resolved(plan), turn)
         plan = replace(plan, speed=plan.speed or self._operator.pace)
         if len(parts := spread((plan,))) > 1:
@@ -179,7 +209,7 @@ class Doer:
                 self._fixed(step, skill_policy(act, self._robot, self._protocol), turn)
                 self._note_spoken_of(plan, turn)
             case Deed():
-                self._deed(plan, turn)
+                return self._deed(plan, turn)
         return None
 
     def _where_it_holds(self, act: PlanAct, turn: TurnSoFar) -> list[str]:
@@ -282,8 +312,10 @@ class Doer:
             return None
         return [_at_speed(step, plan.speed) for step in meant]
 
-    def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> None:
+    def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> list[str] | None:
         """Have the session's policy carry out one deed, and remember what came of it.
+
+        Returns the step in its place where it puts several things of a plural, else None.
 
         Args:
             said: The deed.
@@ -315,8 +347,11 @@ class Doer:
             known = operator.last_thing if ref.quantity == "it" else ""
             operator.last_said = say_act(replace(said, objects=(called(known),)) if known else said)
         if episode.error_code is ErrorCode.AMBIGUOUS:
-            operator.question = question_of(episode, say_act(act), self._clock())
-            turn.fail(ErrorCode.AMBIGUOUS, operator.question.text)
+            asked = question_of(episode, say_act(act), self._clock())
+            if act.kind == "put" and asked.phrase and asked.phrase in ref.words and is_plural(ref.words.split()[-1]):
+                return [say_act(replace(said, objects=(replace(ref, quantity="all"),)))]
+            operator.question = asked
+            turn.fail(ErrorCode.AMBIGUOUS, asked.text)
         elif episode.error_code is not None or not episode.success:
             turn.fail(episode.error_code, episode.answer)
         else:
@@ -326,6 +361,7 @@ class Doer:
             said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
             turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
         turn.answers += [also_moved] if also_moved else []
+        return None
 
     def _names(self, said: str, turn: TurnSoFar) -> Counter[str]:
         """What is recognised on the table, and how many of each."""
@@ -384,18 +420,22 @@ class Doer:
             turn.episodes.append(episode)
         return episode
 
+    def finds(self, plan: Sequence[PlanAct], turn: TurnSoFar) -> bool:
+        """Whether a plan names objects, and a look finds all of them."""
+        named = [act for act in plan if any(map(name_of, objects_of(act)))]
+        return bool(named) and all(self._is_clear(act, turn) for act in named)
+
     def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
-        """Whether a look finds one thing for each that a deed names."""
-        known = [ref for ref in objects_of(act) if ref.point is None and name_of(ref)]
-        named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
-        if not named:
+        """Whether a look finds one object for each that an act names, and several for each plural."""
+        refs = {bare_phrase(ref): ref for ref in objects_of(act) if ref.point is None and name_of(ref)}
+        if not refs:
             return True
-        turn.episodes.append(self._run(sentence(act), LookPolicy(named, self._protocol), ""))
+        turn.episodes.append(self._run(say_act(act), LookPolicy(list(refs), self._protocol), ""))
         try:
             points = looked(turn.episodes[-1])
         except ToolError:
             return False
-        return all(len(points.get(name, ())) == 1 for name in named)
+        return all(len(points.get(name, ())) == 1 or (ref.is_many and points.get(name)) for name, ref in refs.items())
 
     def _go_home(self, turn: TurnSoFar) -> bool:
         policy = skill_policy(SkillAct("park"), self._robot, self._protocol, on_the_way=True)
@@ -420,11 +460,6 @@ def _known_by_words(ref: ObjectRef) -> ObjectRef:
     if ref.quantity in ("it", "them"):
         return called("thing")
     return replace(ref, quantity="a") if ref.quantity in ("the other", "another") else ref
-
-
-def _other_colour(words: str, name: str) -> bool:
-    """Whether words name a colour that a name does not have."""
-    return any(word in COLOURS and word not in name.split() for word in words.split())
 
 
 def _has_moved(episode: Episode) -> bool:

@@ -65,7 +65,7 @@ class FollowUps:
         place: list[PlacePart] = []
         before: ObjectRef | None = None
         for part in act.place:
-            known = [before if before and each.quantity == "it" else self.known(each) for each in part.objects]
+            known = [self._of_place(each, before, objects) for each in part.objects]
             before = known[-1] if known else before
             place.append(replace(part, objects=tuple(known)))
         return replace(act, objects=objects, place=tuple(place))
@@ -85,6 +85,18 @@ class FollowUps:
             return last
 
         return changed(ref, known)
+
+    def _of_place(self, ref: ObjectRef, before: ObjectRef | None, objects: Sequence[ObjectRef]) -> ObjectRef:
+        """An object of a place: "it" is the one before in it, and none of those that are moved."""
+        if ref.quantity != "it":
+            return self.known(ref)
+        known = before or self.known(ref)
+        return (self._beside_last() or known) if name_of(known) in map(name_of, objects) else known
+
+    def _beside_last(self) -> ObjectRef | None:
+        """What the last deed named beside what it moved; None for nothing."""
+        last = read_plan(self._operator.last_said)[0] if self._operator.last_said else PlanAct("fixed")
+        return next((called(name_of(ref)) for part in last.place for ref in part.objects if name_of(ref)), None)
 
     def _them(self) -> tuple[ObjectRef, ...]:
         """The objects that were spoken of last, where they are several."""

@@ -13,11 +13,11 @@ from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
 from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
-from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.results import ErrorCode
 
 THINGS = "things"

@@ -17,7 +17,7 @@ from toolhand.agent_node.dialogue.acts import (
 )
 from toolhand.agent_node.plan.reading import read_plan
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, relation_words
-from toolhand.agent_node.plan.types import ObjectRef, PlacePart, Plan, PlanAct
+from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
 from toolhand.agent_node.policies.scripted.refusals import ABILITY
 from toolhand.tool_nodes.language.speeds import LEAST, SLOWLY
 from toolhand.tool_nodes.language.words import COLOURS, GENERIC
@@ -74,6 +74,7 @@ _GROUPS = {
     "swap": "swap",
     "stack": "stack",
     "together": "together",
+    "row": "row",
     "sort": "sort",
     "clear": "clear",
     "empty_out": "empty",
@@ -89,12 +90,7 @@ def spread(plan: Plan) -> Plan:
     """A plan in which each act that moves something is about one object, or about several that a look has to tell."""
     found: list[PlanAct] = []
     for act in plan:
-        if act.kind == "row" and len(act.objects) > 2 and not any(each.is_many for each in act.objects):
-            line = PlacePart("line", objects=act.objects[:2])
-            found += [replace(act, kind="put", objects=(each,), place=(line,)) for each in act.objects[2:]]
-        elif act.kind == "row" and not any(each.is_many for each in act.objects):
-            found.append(replace(act, kind="together"))
-        elif act.kind == "put":
+        if act.kind == "put":
             found += [replace(act, objects=(each,)) for each in act.objects]
         else:
             found.append(act)
@@ -157,8 +153,6 @@ def act_of(act: PlanAct) -> Act:
             return Refused(ErrorCode.NOT_UNDERSTOOD, f'I have no answer to "{act.words.removeprefix("answer ")}".')
         case "cannot":
             return Refused(ErrorCode.NOT_UNDERSTOOD, f'I cannot "{act.words}"; {ABILITY}.')
-    if kind == "row":
-        return Refused(ErrorCode.NOT_UNDERSTOOD, "I put objects in a row only where each of them is named.")
     return _question(act)
 
 

@@ -14,7 +14,7 @@ from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.open_question import OpenQuestion
-from toolhand.agent_node.plan.reader import operator_reader
+from toolhand.agent_node.plan.reader import ShippedReader
 from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.refusals import nothing_to_stop
@@ -49,7 +49,7 @@ def dialogue(setup: SessionSetup, asks: bool = True) -> Dialogue:
         stopped=setup.stopped,
         kept=kept,
         protocol=setup.protocol,
-        reader=operator_reader(),
+        reader=ShippedReader(),
     )
 
 

@@ -49,6 +49,8 @@ def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[Pl
             steps = _stack(act.objects, look)
         case "together":
             steps = _together(act.objects, look)
+        case "row":
+            steps = _row(act.objects, look)
         case "empty":
             steps = _empty(act.objects[0], look)
         case _:
@@ -107,9 +109,9 @@ def _put(ref: ObjectRef, place: tuple[PlacePart, ...], look: FindThings) -> list
         raise _none_here(bare_phrase(ref) or name)
     if not there:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"Nothing that is called {name!r} is left to be moved.")
-    if ref.quantity == "both" and len(there) != 2:
-        raise _another_number(2, len(there), name)
     wanted = _number(ref)
+    if wanted is not None and ref.quantity != "number" and len(there) != wanted:
+        raise _another_number(wanted, len(there), name)
     if wanted is not None and len(there) < wanted:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see only {len(there)} that are called {name!r}.")
     plain = parse_noun_phrase(name).plain
@@ -133,19 +135,28 @@ def _each_of(objects: Sequence[ObjectRef], look: FindThings, what: str) -> list[
         what: Deed that needs them, for its refusal.
     """
     objects = list(dict.fromkeys(objects))
-    if len(objects) > 1:
-        phrases = [bare_phrase(each) for each in objects if each.point is None]
-        points = look(list(dict.fromkeys(phrases))) if phrases else {}
-        return [each if each.point is not None else _only(each, points) for each in objects]
-    ref = replace(objects[0], point=None)
-    name, count = _one_of(ref), _number(ref)
-    found = look([name])[name]
+    several = {ref: _one_of(ref) for ref in objects if ref.is_many or len(objects) == 1}
+    phrases = [several.get(ref) or bare_phrase(ref) for ref in objects if ref in several or ref.point is None]
+    points = look(list(dict.fromkeys(phrases))) if phrases else {}
+    found: list[ObjectRef] = []
+    for ref in objects:
+        if ref in several:
+            found += _all_of(ref, several[ref], points[several[ref]])
+        else:
+            found.append(ref if ref.point is not None else _only(ref, points))
+    if len(found) < 2:
+        name = next(iter(several.values()))
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{what}, and I see only {len(found)} that are called {name!r}.")
+    return found
+
+
+def _all_of(ref: ObjectRef, name: str, found: Sequence[PicturePoint]) -> list[ObjectRef]:
+    """The objects of one name at some points, as many as are meant."""
+    count = _number(ref)
     if not found:
         raise _none_here(bare_phrase(ref))
-    if count is not None and len(found) > count:
+    if count is not None and len(found) != count and len(found) > 1:
         raise _another_number(count, len(found), name)
-    if len(found) < (count or 2):
-        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{what}, and I see only {len(found)} that are called {name!r}.")
     return [called(parse_noun_phrase(name).plain, point) for point in found]
 
 
@@ -153,6 +164,14 @@ def _together(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
     """The first stays, and each of the others goes next to it."""
     first, *rest = _each_of(objects, look, "Two things stand together")
     return [PlanAct("put", (each,), (PlacePart("relation", "next to", (first,)),)) for each in rest]
+
+
+def _row(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
+    """The first two stay, and each of the others goes in line with them; of two the second goes next to the first."""
+    first, second, *rest = _each_of(objects, look, "A row needs two things")
+    line = (PlacePart("line", objects=(first, second)),)
+    beside = (PlacePart("relation", "next to", (first,)),)
+    return [PlanAct("put", (each,), line) for each in rest] or [PlanAct("put", (second,), beside)]
 
 
 def _swap(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:

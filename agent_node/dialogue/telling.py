@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolhand.agent_node.policies.scripted.seen import NUMBERS, one_of
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.unfound import NUMBERS, one_of
 from toolhand.tool_nodes.language.words import plural
 
 _LEFT, _RIGHT = 0.4, 0.6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolhand.agent_node.dialogue.acts import Refused
+from toolhand.agent_node.dialogue.acts import Deed, GroupAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.languages import answer_in_its_language
 from toolhand.agent_node.dialogue.pointing import PointedNouns
 from toolhand.agent_node.dialogue.reading import act_of, spread
@@ -33,13 +33,15 @@ class HeardWords:
 
     Attributes:
         plan: Acts that are to be done, each about one object or about several that a look has to tell.
-        asks: Question to the operator whether that is meant; empty where it is.
+        asks: Question to the operator whether that is meant; empty where it is, or where nothing would move.
+        certainty: How sure the reader is of the plan [0..1].
         answer: Answer where nothing is to be done.
         code: Code of what went wrong, None where nothing did.
     """
 
     plan: Plan = ()
     asks: str = ""
+    certainty: float = 1.0
     answer: str = ""
     code: ErrorCode | None = None
 
@@ -88,7 +90,8 @@ class Understanding:
         if plan is None:
             return _not_understood(f'I do not understand "{quoted}". Say it in other words.')
         found, certainty = plan
-        meant = tuple(act for act in found if len(found) == 1 or act != _NOTHING)
+        once = [act for act, last in zip(found, (None, *found), strict=False) if act != last or act.kind == "fixed"]
+        meant = tuple(act for act in once if len(once) == 1 or act != _NOTHING)
         if len(meant) > MOST_ACTS:
             return _not_understood(
                 f"I keep at most {MOST_ACTS} steps in mind, and these are {len(meant)}: say fewer at once."
@@ -99,20 +102,18 @@ class Understanding:
                 own = act.words.removeprefix("answer ")
                 lead = "" if own and own in refused.message else f'"{quoted}": '
                 return HeardWords(answer=f"{lead}{refused.message}", code=refused.code)
-        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if certainty < SURE else ""
-        return HeardWords(spread(meant), asks)
+        moves = any(isinstance(act_of(act), Deed | SkillAct | GroupAct) for act in meant)
+        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if moves else ""
+        return HeardWords(spread(meant), asks if certainty < SURE else "", certainty)
 
     def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
-        # What a question lets choose from is an answer by itself: "number 2", "the left one".
-        for said in (plain, f"choose {plain}") if question else (plain,):
-            if not pointed and (found := self._exact.read(said)) is not None:
-                return found.plan, 1.0
-        if is_stop(plain):
+        nouns, context = PointedNouns(plain, pointed), without_point(context_of(self.before, question))
+        found = self._exact.read(nouns.text)
+        if found is None and is_stop(plain):
             return (PlanAct("fixed", words="stop"),), 1.0
-        nouns = PointedNouns(plain, pointed)
-        context = without_point(context_of(self.before, question))
-        found = self._reader.read(nouns.text, context)
+        for reader in (self._exact, self._reader):
+            found = found or reader.read(nouns.text, context)
         return None if found is None else (nouns.put_back(found.plan), found.certainty)
 
 

@@ -74,6 +74,12 @@ class PlanWriter:
         """Add a terminal that is allowed."""
         self._parser.feed_token(Token(terminal, words))
 
+    def copy(self) -> PlanWriter:
+        """Another one with the same words."""
+        other = PlanWriter.__new__(PlanWriter)
+        other._parser = self._parser.copy()
+        return other
+
     def end(self) -> Tree[Any]:
         """The tree of what was written, which may end here."""
         return self._parser.feed_eof()
@@ -97,6 +103,11 @@ _PLACELESS = frozenset({"pick up", "choose", "hand over", "point at", "look at"}
 _THAT_IS, _THAT_IS_NOT = "that is", "that is not"
 
 
+def is_small(word: str) -> bool:
+    """Whether a word is one of those that stand for no object and no look of one: "in", "the", "and"."""
+    return word in _SMALL
+
+
 def terminals(text: str, spoken: bool = False) -> list[tuple[str, str]]:
     """The text as (terminal, words) pairs.
 
@@ -117,7 +128,7 @@ def terminals(text: str, spoken: bool = False) -> list[tuple[str, str]]:
             written.append((symbols()[lead][0], lead))
             writer.write(*written[-1])
             at += words[at] == "not"
-        terminal, count = _next(writer.allowed(), words, at)
+        terminal, count = _fitting(writer, words, at)
         if not terminal or (spoken and terminal == "WORD" and _names_nothing(words, at)):
             raise NotCanonical(words, at)
         said = " ".join(words[at : at + count])
@@ -145,11 +156,26 @@ def _left_out(allowed: frozenset[str], words: Sequence[str], at: int, said_of: f
     return lead if terminal else ""
 
 
-def _next(allowed: frozenset[str], words: Sequence[str], at: int) -> tuple[str, int]:
+def _fitting(writer: PlanWriter, words: Sequence[str], at: int) -> tuple[str, int]:
+    """The longest terminal that the next words fit after: of "on the right block" that is "on"."""
+    most = _longest()
+    while most:
+        terminal, count = _next(writer.allowed(), words, at, most)
+        if count < 2 or at + count == len(words):
+            return terminal, count
+        then = writer.copy()
+        then.write(terminal, " ".join(words[at : at + count]))
+        if _next(then.allowed(), words, at + count)[0]:
+            return terminal, count
+        most = count - 1
+    return "", 0
+
+
+def _next(allowed: frozenset[str], words: Sequence[str], at: int, most: int = 99) -> tuple[str, int]:
     if "SAID" in allowed:
         stop = next((k for k in range(at, len(words)) if words[k] == ";"), len(words))
         return ("SAID", stop - at) if stop > at else ("", 0)
-    for count in range(min(_longest(), len(words) - at), 0, -1):
+    for count in range(min(_longest(), len(words) - at, most), 0, -1):
         for terminal in symbols().get(" ".join(words[at : at + count]), ()):
             if terminal in allowed:
                 return terminal, count

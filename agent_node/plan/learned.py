@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from toolhand.agent_node.plan.grammar import END, PlanWriter, symbols
+from toolhand.agent_node.plan.grammar import END, PlanWriter, is_small, symbols
 from toolhand.agent_node.plan.network import ArrayNetwork, Floats, load_weights
 from toolhand.agent_node.plan.pieces import PieceVocabulary, words_of
 from toolhand.agent_node.plan.reader import Understood
@@ -80,8 +80,10 @@ class LearnedReader:
             may_come = self._open(allowed, source.words, said)
             if copied >= 0:
                 may_come[many + copied] = False  # nobody names anything by the same word twice
-            chosen = int(np.argmax(np.where(may_come, logs, -np.inf)))
-            least = min(least, float(logs[chosen]))
+            open_logs = np.where(may_come, logs, -np.inf)
+            chosen = int(np.argmax(open_logs))
+            # How sure it is among what may come: what it would write beside the grammar, as a hyphen, tells nothing.
+            least = min(least, float(open_logs[chosen] - np.logaddexp.reduce(open_logs)))
             if chosen == self._number[END_SYMBOL]:
                 break
             word = source.words[chosen - many] if chosen >= many else self._symbols[chosen]
@@ -114,8 +116,9 @@ class LearnedReader:
             elif word.isdigit():
                 mask[k] = "NUMBER" in allowed or "WORD" in allowed
             else:
-                # A word of the grammar itself would begin something that the words before it have not ended.
-                mask[k] = "WORD" in allowed and any(c.isalnum() for c in word) and word not in symbols()
+                # A small word of the grammar would begin something that the words before it have not ended.
+                begins = word in symbols() and (is_small(word) or not allowed.isdisjoint(symbols()[word]))
+                mask[k] = "WORD" in allowed and any(c.isalnum() for c in word) and not begins
         return mask
 
     @staticmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 SURE = 0.45
 """Least certainty of a plan that is carried out without asking [0..1]: one in eight sentences of a voice that was not
 read is below it, and the plan of 7 in 100 of those is word by word the one that was meant."""
+LIKELY = 0.2
+"""Least certainty of a plan that is carried out where a look finds each object that it names [0..1]: what is misread
+mostly names what is not there."""
 QUESTION = " ? "
 """Stands in a context between the plan before and the question that waits."""
 _COURTESY = re.compile(r"^(?:(?:please|(?:can|could|would) you)(?:\s*,)? )+|(?:\s*,)?(?: please)?[ .!?]*$")
@@ -101,7 +103,7 @@ class CanonicalReader:
         said = " ".join(re.sub(r"(?<!\d)(?=[,;!])|(?=\.(?:\s|$))", " ", utterance.lower()).split())
         words = _COURTESY.sub("", said)
         forms = [_spelt(words), words, _spelt(_speed_first(words)), said.rstrip(" .!?")]
-        if QUESTION in context:
+        if QUESTION.strip() in context.split():
             forms += _choices(_spelt(_NO.sub("", words)))
         plans = (read_plan(form, True) for form in forms if is_plan(form, True))
         return next((Understood(plan) for plan in plans if not self._names_sentence(plan)), None)
@@ -149,18 +151,6 @@ def _choices(words: str) -> list[str]:
     return [f"choose number {numbered[1]}"] if numbered else [f"choose {words}", f"choose the {words}"]
 
 
-class FirstThatReads:
-    """The first of several readers that can tell."""
-
-    def __init__(self, readers: Sequence[PlanReader]) -> None:
-        self._readers = tuple(readers)
-
-    def read(self, utterance: str, context: str = "") -> Understood | None:
-        """See `PlanReader`."""
-        found = (reader.read(utterance, context) for reader in self._readers)
-        return next((each for each in found if each is not None), None)
-
-
 def context_of(plan: Plan, question: str = "") -> str:
     """What a reader is told of what was before an utterance."""
     return f"{say(plan)}{QUESTION}{question}" if question else say(plan)
@@ -180,13 +170,3 @@ def shipped_reader() -> LearnedReader:
     from toolhand.agent_node.plan.learned import LearnedReader
 
     return LearnedReader()
-
-
-def default_reader() -> PlanReader:
-    """The canonical reader, and the learned one for what that does not read."""
-    return FirstThatReads((CanonicalReader(), ShippedReader()))
-
-
-def operator_reader() -> PlanReader:
-    """The readers of what an operator says: a name of other words than products have is left to the learned one."""
-    return FirstThatReads((CanonicalReader(known=True), ShippedReader()))

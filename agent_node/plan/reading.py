@@ -10,7 +10,7 @@ from typing import Any
 
 from lark import Token, Transformer
 
-from toolhand.agent_node.plan.grammar import parse
+from toolhand.agent_node.plan.grammar import parse, symbols
 from toolhand.agent_node.plan.types import ObjectClause, ObjectRef, PlacePart, Plan, PlanAct
 
 _TWO_WORDS = {"pick": "pick up", "give": "hand over", "point": "point at", "empty_out": "empty"}
@@ -135,10 +135,17 @@ class _Reading(Transformer):
         (lambda self, parts, quantity=quantity: ObjectRef(quantity))
         for quantity in ("it", "them", "me", "you", "something")
     )
-    the, any, other, another, all, both = (
+    any, other, another, all, both = (
         (lambda self, parts, quantity=quantity: replace(parts[0], quantity=quantity))
-        for quantity in ("the", "a", "the other", "another", "all", "both")
+        for quantity in ("a", "the other", "another", "all", "both")
     )
+
+    def the(self, parts: list[ObjectRef]) -> ObjectRef:
+        """ "The three cups" are all of them, and that many."""
+        number, _, words = parts[0].words.partition(" ")
+        if words and number in symbols() and "COUNT" in symbols()[number]:
+            return replace(parts[0], quantity="all", number=number, words=words)
+        return parts[0]
 
     def with_part(self, parts: list[tuple[str, str]]) -> tuple[str, str]:
         return "part", parts[-1][1]
@@ -338,7 +345,8 @@ def say_object(ref: ObjectRef) -> str:
             return " ".join(["everything", *_clauses(ref)])
         case "everything except":
             return f"everything except {' and '.join(map(say_object, ref.rest))}"
-    return f"{ref.number if ref.quantity == 'number' else ref.quantity} {_named(ref)}"
+    number = f"the {ref.number}" if ref.quantity == "all" and ref.number else ref.number
+    return f"{number or ref.quantity} {_named(ref)}"
 
 
 def _named(ref: ObjectRef) -> str:

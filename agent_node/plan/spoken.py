@@ -24,7 +24,8 @@ def noun_phrase(ref: ObjectRef) -> str:
             return "everything"
     if any(clause.kind in ("moved last", "held") for clause in ref.clauses) and ref.words in ("one", "object", "thing"):
         return "it"
-    article = {"the": "the", "a": "a", "another": "another", "the other": "the other", "all": "all the", "both": "both",
+    every = f"the {ref.number}" if ref.number else "all the"
+    article = {"the": "the", "a": "a", "another": "another", "the other": "the other", "all": every, "both": "both",
                "number": ref.number}[ref.quantity]  # fmt: skip
     return f"{article} {bare_phrase(ref)}"
 

@@ -37,7 +37,7 @@ class ObjectRef:
     Attributes:
         quantity: How many, and whether they are known.
         words: Adjectives and noun, without superlative and count.
-        number: "two" ... of the quantity "number".
+        number: "two" ... of the quantity "number"; of "all" how many they are, empty where not said.
         ordinal: "first" ... "last"; empty for none.
         superlative: "tallest" ...; empty for none.
         part: A part that tells it from others, such as "red cap" of "with the red cap".

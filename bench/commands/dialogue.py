@@ -22,8 +22,10 @@ class Options(BenchOptions):
         n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
         first_seed: Seed of the first conversation, which decides its first kind too.
         said: Sentences that were written by hand instead, each said once: `tuned` was there while the reader was made,
-            `unseen`, `fresh` and `independent` were measured before the kinds that failed were repaired, nothing was
-            repaired for `voices`; or a file of your own, as bench/dialogue/said.py says, that ends with .yaml.
+            `unseen`, `fresh`, `independent` and `voices` were measured before the kinds that failed were repaired,
+            nothing was repaired for `unheard`; or a file of your own, as bench/dialogue/said.py says, that ends with
+            .yaml.
+        plan_reader: Who reads them: `learned`, `canonical`, or the spec of a policy to ask, such as openai:MODEL.
         undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the object stands.
         over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
         out: Folder for what came of each conversation; the same command goes on after a break.
@@ -35,6 +37,7 @@ class Options(BenchOptions):
     n: int | None = None
     first_seed: int = 0
     said: str = ""
+    plan_reader: str = "learned"
     undo: int = 0
     over: Literal["", "mcp", "ros"] = ""
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS

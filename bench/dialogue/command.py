@@ -48,7 +48,7 @@ class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
 
     def title(self, options: Options) -> str:
         if options.said:
-            groups = said_jobs(options.said, options.backends, options.n)
+            groups = said_jobs(options.said, options.backends, options.n, options.plan_reader)
             count = sum(len(job.lines) for job in groups)
             return f"{count} sentences written by hand, {options.said}, perception {options.backends.perception}"
         what, seeds = "deeds to take back" if options.undo else "conversations", _seeds(options)
@@ -58,7 +58,7 @@ class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
         if options.out is not None:
             RunFolder(options.out).open(_settings(options))
         if options.said:
-            return said_jobs(options.said, options.backends, options.n)
+            return said_jobs(options.said, options.backends, options.n, options.plan_reader)
         kind = UndoJob if options.undo else ConversationJob
         return [kind(seed, options.backends) for seed in _seeds(options)]
 
@@ -137,7 +137,8 @@ def _seeds(options: Options) -> range:
 
 def _settings(options: Options) -> dict[str, Any]:
     source = f"said {said_file(options.said).stem}" if options.said else "undo" if options.undo else "made"
-    return {"source": source, "first_seed": options.first_seed, **options.backends.document()}
+    reader = {"reader": options.plan_reader} if options.said else {}
+    return {"source": source, **reader, "first_seed": options.first_seed, **options.backends.document()}
 
 
 class _Keeping:

@@ -16,7 +16,7 @@ from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import RobotMemory
-from toolhand.agent_node.plan.reader import operator_reader
+from toolhand.agent_node.plan.reader import PlanReader, ShippedReader
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Policy
 from toolhand.bench.dialogue.expected import Uttered
@@ -105,10 +105,12 @@ class TalkedTo:
 
     Attributes:
         station: Where it works.
+        reader: Reads what is said.
         dialogue: Its dialogue.
     """
 
     station: Station
+    reader: PlanReader = field(default_factory=ShippedReader)
     dialogue: Dialogue = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +120,7 @@ class TalkedTo:
         """Begin a dialogue, with these memories where there are some."""
         # The world's clock goes back with the world: a question is not older because other answers were tried before.
         self.dialogue = Dialogue(
-            self._carry_out, robot, operator, clock=lambda: self.station.world.time, reader=operator_reader()
+            self._carry_out, robot, operator, clock=lambda: self.station.world.time, reader=self.reader
         )
 
     def _carry_out(self, sentence: str, policy: Policy | None, memory: str) -> Episode:

@@ -73,7 +73,7 @@ from toolhand.sim.tasks.task import Task
 from toolhand.tool_nodes import plain_yaml
 from toolhand.tool_nodes.results import ToolError, invalid
 
-SAID_HERE = ("tuned", "unseen", "fresh", "independent", "voices")
+SAID_HERE = ("tuned", "unseen", "fresh", "independent", "voices", "unheard")
 """Names of the files of this folder."""
 TALK = "talk"
 """Kind of the groups that are one conversation."""

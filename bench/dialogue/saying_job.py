@@ -9,6 +9,7 @@ from itertools import groupby
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
 from toolhand.bench.dialogue.said import HandwrittenLine, load_lines, said_file, said_of
+from toolhand.bench.reader import make_reader
 from toolhand.tool_nodes.results import ErrorCode
 
 
@@ -21,12 +22,14 @@ class SaidJob:
         index: Number of the first one in its file.
         lines: The sentences.
         backends: Perception.
+        reader: Who reads them, see `toolhand.bench.reader.make_reader`.
     """
 
     source: str
     index: int
     lines: tuple[HandwrittenLine, ...]
     backends: BackendOptions
+    reader: str = "learned"
 
     @property
     def key(self) -> str:
@@ -34,7 +37,7 @@ class SaidJob:
         return f"{self.source}_{self.index:03d}_{len(self.lines)}"
 
 
-def said_jobs(source: str, backends: BackendOptions, n: int | None = None) -> list[SaidJob]:
+def said_jobs(source: str, backends: BackendOptions, n: int | None = None, reader: str = "learned") -> list[SaidJob]:
     """Jobs for n sentences of a file, see `said_file`, spread evenly over it; for all where None. Raises ToolError."""
     lines = list(enumerate(load_lines(source)))
     count = len(lines) if n is None else min(n, len(lines))
@@ -47,7 +50,9 @@ def said_jobs(source: str, backends: BackendOptions, n: int | None = None) -> li
         chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after, pair[1].talks * pair[1].group)
     ):
         first, *rest = list(group)
-        jobs.append(SaidJob(said_file(source).stem, first[0], tuple(line for _, line in (first, *rest)), backends))
+        jobs.append(
+            SaidJob(said_file(source).stem, first[0], tuple(line for _, line in (first, *rest)), backends, reader)
+        )
     return jobs
 
 
@@ -57,7 +62,7 @@ def say_lines(job: SaidJob) -> list[UtteranceRecord]:
     A talk ends with the first sentence that is not as meant: what follows rests upon it.
     """
     line = job.lines[0]
-    robot = TalkedTo(station_of(line.scene, line.scene_seed, job.backends))
+    robot = TalkedTo(station_of(line.scene, line.scene_seed, job.backends), make_reader(job.reader))
     station, start = robot.station, robot.station.world.snapshot()
     for words in line.after:
         turn = robot.say(words)

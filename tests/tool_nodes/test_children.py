@@ -85,6 +85,7 @@ def test_a_child_that_is_not_asked_ends_and_the_next_request_is_answered() -> No
 def test_a_child_that_works_ends_with_its_parent(end: signal.Signals, tmp_path: Path) -> None:
     note = tmp_path / "process"
     program = (
+        "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # nohup has its children ignore it
         f"from toolhand.tool_nodes.children import Child; Child({WORK!r}, 600, "
         f"2**31).ask({{'what': '', 'note': {str(note)!r}}})"
     )

@@ -8,17 +8,18 @@ is not further left. With that, smaller x is left and larger y is nearer the cam
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from toolhand.tool_nodes.language import unfound
 from toolhand.tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
 from toolhand.tool_nodes.language.place_phrases import parse_free_space
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.pointed import at_point
 from toolhand.tool_nodes.language.sides import CLEARLY_NEARER, MIDDLE_HEIGHT, on_side, select_points, table_points, take
+from toolhand.tool_nodes.language.unfound import quoted
 from toolhand.tool_nodes.language.vocabulary import (
     Lexicon,
     Match,
@@ -28,7 +29,7 @@ from toolhand.tool_nodes.language.vocabulary import (
     match,
     may_show,
 )
-from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES, plural
+from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, ObjectView
 
@@ -57,8 +58,8 @@ CLEARLY_SIZED = 1.08
 
 _AS_SAID: dict[str, frozenset[int]] = {}
 """No word stands for another."""
-_SHOWN_NAMES = 10
-"""Most things that are named where none is what was meant."""
+_SHOWN_PLACES = 10
+"""Most places of objects that are told."""
 
 
 def refer(
@@ -122,6 +123,7 @@ class _Reader:
         self._lexicon = lexicon
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
+        self._spoken = [Vocabulary.of(view, spoken=True) for view in views]
         self._several = [view for view in views if view.several]
 
     def indices(self, phrase: NounPhrase, alike: bool) -> list[int]:
@@ -147,7 +149,7 @@ class _Reader:
         if self._several and any(matches[i].tier > 0 or matches[i].approximate_colour for i in found):
             raise ToolError(
                 ErrorCode.AMBIGUOUS,
-                f"I cannot tell what '{phrase.text[:80]}' is: {self._unclear()}.",
+                f"I cannot tell what '{quoted(phrase.text)}' is: {self._unclear()}.",
                 "Move them apart, or call the thing by its name.",
             )
         return found
@@ -169,21 +171,25 @@ class _Reader:
         if phrase.empty:
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD,
-                f"'{phrase.text[:80]}' describes no thing.",
+                f"'{quoted(phrase.text)}' describes no thing.",
                 'Name one, for example "red box"; "everything" means all things.',
             )
         if phrase.setting:
             raise ToolError(
                 ErrorCode.NOT_RECOGNISED,
-                f"'{phrase.text[:80]}' is the {phrase.setting}, which is none of the things; I see: {self._seen()}",
+                f"'{quoted(phrase.text)}' is the {phrase.setting}, which is none of the things; I see: {self._seen()}",
                 'A place is asked for as "free space on the table".',
             )
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
-            for groups in (_AS_SAID, SAME_THING, NEAR_SYNONYMS):
+            for groups, vocabularies in (
+                (_AS_SAID, self._vocabularies),
+                (SAME_THING, self._vocabularies),
+                (SAME_THING, self._spoken),
+                (NEAR_SYNONYMS, self._vocabularies),
+            ):
                 every = {
-                    i: match(tried, head, v, groups, naming=not phrase.generic)
-                    for i, v in enumerate(self._vocabularies)
+                    i: match(tried, head, v, groups, naming=not phrase.generic) for i, v in enumerate(vocabularies)
                 }
                 found = {i: m for i, m in every.items() if m is not None}
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
@@ -199,7 +205,7 @@ class _Reader:
             called = [i for i in found if self._vocabularies[i].has(word)]
             found = called or found
         with_part = [i for i in found if phrase.details and self._vocabularies[i].has_part(phrase.details)]
-        found = with_part or [i for i in found if all(self._vocabularies[i].has(word) for word in phrase.details)]
+        found = with_part or [i for i in found if all(self._spoken[i].has(word) for word in phrase.details)]
         if not phrase.plural or phrase.count:
             rank = max((s.rank for s in phrase.selectors), default=1)
             needed = phrase.count or (max(2, rank) if phrase.selectors else 1)
@@ -240,7 +246,7 @@ class _Reader:
             if len(found) == 1 and not phrase.plural and not on_side(positions, points[0]):
                 raise ToolError(
                     ErrorCode.OBJECT_NOT_FOUND,
-                    f"the only '{phrase.plain[:80]}' here is not where '{phrase.text[:80]}' says it is; "
+                    f"the only '{quoted(phrase.plain)}' here is not where '{quoted(phrase.text)}' says it is; "
                     f"I see: {self._seen()}",
                 )
             return [found[k] for k in select_points(positions, points, phrase.count)]
@@ -249,7 +255,8 @@ class _Reader:
         if phrase.count and len(found) < phrase.count:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND,
-                f"there are not {phrase.count} of '{phrase.plain[:80]}' here, only {len(found)}; I see: {self._seen()}",
+                f"there are not {phrase.count} of '{quoted(phrase.plain)}' here, only {len(found)}; "
+                f"I see: {self._seen()}",
             )
         return found
 
@@ -320,28 +327,25 @@ class _Reader:
     def _not_found(self, phrase: NounPhrase, alike: Sequence[int] = ()) -> ToolError:
         said = (*phrase.words, *phrase.details)
         known = (*COLOURS, *SHADES, *RELATIVE)
-        strange = [word for word in said if word not in known and not any(v.has(word) for v in self._vocabularies)]
-        unknown = " ".join(word for word in strange if not self._lexicon.knows(word))[:80]
+        strange = [word for word in said if word not in known and not any(v.has(word) for v in self._spoken)]
+        unknown = quoted(" ".join(word for word in strange if not self._lexicon.knows(word)))
+        told = {"asked": quoted(phrase.text), "seen": self._seen()}
         if alike:
             meant = " or ".join(dict.fromkeys(f"the {self._views[i].name}" for i in alike))
-            sentence = f"no '{phrase.text[:80]}' here; do you mean {meant}? I see: {self._seen()}"
-            return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
+            return ToolError(ErrorCode.OBJECT_NOT_FOUND, unfound.ALIKE.format(alike=meant, **told))
         if unknown:
-            return ToolError(
-                ErrorCode.NOT_RECOGNISED,
-                f"I do not know '{unknown}', so I cannot say whether '{phrase.text[:80]}' is here: "
-                f"I know {self._lexicon.description}; I see: {self._seen()}",
-            )
+            sentence = unfound.UNKNOWN.format(unknown=unknown, known=self._lexicon.description, **told)
+            return ToolError(ErrorCode.NOT_RECOGNISED, sentence)
         odd = [view for view, v in zip(self._views, self._vocabularies, strict=True) if self._may_be(phrase, view, v)]
         if odd:
             return ToolError(
                 ErrorCode.NOT_RECOGNISED,
-                f"I recognise no '{phrase.text[:80]}' here, but not everything: what is {_where(odd)} may be one; "
+                f"I recognise no '{quoted(phrase.text)}' here, but not everything: what is {_where(odd)} may be one; "
                 f"I see: {self._seen()}",
             )
-        which = f": nothing here is called '{' '.join(strange)[:80]}'" if 0 < len(strange) < len(said) else ""
+        form = unfound.STRANGE if 0 < len(strange) < len(said) else unfound.PLAIN
         unclear = f"; {self._unclear()}" if self._several else ""
-        sentence = f"no '{phrase.text[:80]}' here{which}; I see: {self._seen()}{unclear}"
+        sentence = form.format(strange=quoted(" ".join(strange)), **told) + unclear
         return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
 
     @staticmethod
@@ -354,16 +358,9 @@ class _Reader:
         return f"what stands {_where(self._several)} may be several things that touch"
 
     def _seen(self) -> str:
-        numbers = ("", "", "two ", "three ", "four ", "five ")
-        names = Counter(view.name for view in self._views)
-        shown = [
-            name if n == 1 else f"{numbers[n] if n < len(numbers) else f'{n} '}{plural(name)}"
-            for name, n in names.items()
-        ]
-        more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
-        return ", ".join(shown[:_SHOWN_NAMES] + more) or "nothing on the table"
+        return unfound.listed(view.name for view in self._views)
 
 
 def _where(views: Sequence[ObjectView]) -> str:
     """ "at (0.21, 0.53) and (0.48, 0.42)"."""
-    return "at " + " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in views[:_SHOWN_NAMES]))
+    return "at " + " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in views[:_SHOWN_PLACES]))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from toolhand.tool_nodes.catalogue import CatalogueItem, load_catalogue
+from toolhand.tool_nodes.catalogue import CatalogueItem, SpokenWords, load_catalogue, spoken_words
 from toolhand.tool_nodes.language.words import (
-    BRANDS,
     COLOUR_FAMILIES,
     COLOURS,
     DETERMINERS,
@@ -71,16 +70,18 @@ class Vocabulary:
     part: str = ""
 
     @classmethod
-    def of(cls, view: ObjectView) -> Vocabulary:
-        """The vocabulary of a view."""
-        specific = [stems(text) for text in (view.name, *view.synonyms) if stems(text)]
-        names = frozenset([*specific, *(s for s in map(stems, (view.kind, *view.categories)) if s)])
+    def of(cls, view: ObjectView, spoken: bool = False) -> Vocabulary:
+        """The vocabulary of a view; with what else people call it where `spoken`."""
+        more = spoken_words().get(view.name, SpokenWords()) if spoken else SpokenWords()
+        specific = [stems(text) for text in (view.name, *view.synonyms, *more.synonyms) if stems(text)]
+        classes = (view.kind, *view.categories, *more.categories)
+        names = frozenset([*specific, *(s for s in map(stems, classes) if s)])
         contents = {
             name[-2]
             for name in specific
             if len(name) > 1 and name[-1] in PACKAGING and name[-2] not in DISCRETE and name[-2] not in COLOURS
         }
-        attributes = {word for text in view.attributes for word in stems(text)}
+        attributes = {word for text in (*view.attributes, *more.attributes) for word in stems(text)}
         product = load_catalogue().get(view.name)
         return cls(
             name=stems(view.name),
@@ -97,11 +98,16 @@ class Vocabulary:
         return stem(word) in self.words
 
     def has_part(self, words: Sequence[str]) -> bool:
-        """True if the thing has a part in a colour, such as ("red", "cap")."""
-        colour = _colour(words)
-        parts = [_PARTS.get(word, word) for word in words if word not in COLOURS and word not in SHADES]
-        fits = colour == self.second or (not colour[0] and colour[1] == self.second[1])
-        return bool(self.part) and all(p == _PARTS.get(self.part, self.part) for p in parts) and (fits or not colour[1])
+        """True if the thing has a part in a colour, such as ("red", "cap"); a part that is no cap and no label, such as
+        a stripe or a handle, may be whatever of the thing has that colour."""
+        shade, base = _colour(words)
+        parts = {_PARTS.get(stem(word), stem(word)) for word in words if word not in (*COLOURS, *SHADES, *RELATIVE)}
+        own = {_PARTS.get(self.part, self.part)}
+        if not base:
+            return bool(self.part) and parts <= own
+        closures = parts & set(_PARTS.values())
+        colours = (self.second,) if closures else (self.second, self.colour)
+        return closures <= own and any(base == each[1] and shade in ("", each[0]) for each in colours)
 
 
 @dataclass(frozen=True)
@@ -220,20 +226,9 @@ def match(
     return Match(tier, max((c.shade for c in fits), default=0), any(c.approximate_colour for c in fits))
 
 
-def _without_brand(head: str, words: Stems) -> tuple[str, Stems]:
-    """(head, words) with the product in place of its brand: "evian bottle" gives "water bottle"."""
-    product = next(BRANDS[stem(word)] for word in words if stem(word) in BRANDS).split()
-    others = [word for word in words if stem(word) not in BRANDS and word not in product]
-    if others and stem(others[-1]) in PACKAGING:
-        return head, (*others[:-1], *product, others[-1])
-    return product[-1], (*others, *product)
-
-
 def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iterator[tuple[str, Stems]]:
     """(head, words) as said, then with words that nothing explains split, joined or mended by one letter."""
     yield head, words
-    if any(stem(word) in BRANDS for word in words):
-        yield _without_brand(head, words)
     known = {word for v in vocabularies for word in v.words}
     here = known | {colour for v in vocabularies for colour in (*v.colour, *v.second) if colour}
     groups = frozenset[int]().union(*(NEAR_SYNONYMS.get(word, frozenset()) for word in known))
@@ -281,13 +276,15 @@ class Lexicon:
     @classmethod
     def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:
         """What can be said of products."""
-        words = {word for item in items for text in item.words for word in stems(text)}
+        said = (spoken_words().get(item.name, SpokenWords()) for item in items)
+        more = {text for each in said for text in (*each.synonyms, *each.categories, *each.attributes)}
+        words = {word for text in more.union(*(item.words for item in items)) for word in stems(text)}
         return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
 
     def knows(self, word: str) -> bool:
         """True if the word, another one for the same or a slip of one can be said of some thing."""
         s = stem(word)
-        if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE or s in BRANDS:
+        if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE:
             return True
         return bool(NEAR_SYNONYMS.get(s, frozenset()) & self._near_groups) or _meant(s, self.words) is not None
 

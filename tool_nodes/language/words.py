@@ -185,27 +185,6 @@ SAME_THING = _groups(_SAME_GROUPS)
 NEAR_SYNONYMS = _groups(_NEAR_GROUPS)
 """Groups of words for things that are alike and not the same, beside those: what is found by them may be asked about,
 and may be a place, but nothing else is done with it."""
-BRANDS = _meaning(
-    {
-        "water": "evian volvic perrier",
-        "ketchup": "heinz",
-        "energy drink": "redbull monster",
-        "soy sauce": "kikkoman",
-        "soup": "campbell",
-        "cereal": "kellogg",
-        "mayonnaise": "hellmann",
-        "cola": "pepsi",
-        "lemon soda": "7up",
-        "pasta": "barilla",
-        "tea": "lipton twining",
-        "crackers": "ritz",
-        "orange juice": "tropicana",
-        "chocolate milk": "nesquik",
-        "potato chips": "lay",
-    }
-)
-"""What a brand name stands for, where nothing that is seen is called so."""
-
 GENERIC = word_set("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
 DETERMINERS = word_set(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.perception.extents import area, distance_to_outline, outline, rectangle
 from toolhand.tool_nodes.perception.free_wishes import DIRECTIONS, WAYS, on_table
 from toolhand.tool_nodes.perception.masks import window_of
@@ -68,8 +69,8 @@ def inside(
         own: Its pixels (H, W).
 
     Raises:
-        ToolError: NO_DEPTH where it is not seen; PLACE_BLOCKED for what is no container, is full or too narrow, or has
-            no room in that part.
+        ToolError: NO_DEPTH where it is not seen; OUT_OF_WORKSPACE where the arm does not reach it; PLACE_BLOCKED for
+            what is no container, is full or too narrow, or has no room in that part.
     """
     # A rim is so thin that most of its pixels are at an edge: all of them count here.
     rim_points = surface.points[solid_pixels(surface, mask)]
@@ -95,6 +96,9 @@ def inside(
     if not bare.any():
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The floor of the {name} cannot be seen, it is full or hidden.")
     candidates = points[bare][::3]
+    candidates = candidates[workspace.reachable(candidates[:, :2].astype(float))]
+    if not len(candidates):
+        raise ToolError(ErrorCode.OUT_OF_WORKSPACE, f"The inside of the {name} is beyond the arm's reach.")
     room = -distance_to_outline(candidates[None, :, :2], rim_outline)[0] - 0.005
     centre, sides, yaw = rectangle(rim_outline)
     crowd = cKDTree(taken).query(candidates[:, :2])[0] if len(taken) else np.full(len(candidates), np.inf)

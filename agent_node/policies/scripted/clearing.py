@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted.points import at, near, the
-from toolhand.agent_node.policies.scripted.seen import NOTHING_REAL, names_seen
 from toolhand.agent_node.policies.scripted.steps import ScriptPart, ScriptStep, Setback
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.results import ErrorCode
 
 MOST_GRASPS = 6

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from toolhand.agent_node.plan.reader import Understood, default_reader
+from toolhand.agent_node.plan.reader import CanonicalReader, ShippedReader, Understood
 from toolhand.agent_node.plan.reading import say, say_act
 from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
 from toolhand.agent_node.policies.scripted.nouns import target_of
@@ -153,7 +153,7 @@ def understand(text: str, context: str = "") -> Understood | None:
 
 @lru_cache(maxsize=512)
 def _read(text: str, context: str) -> Understood | None:
-    return default_reader().read(text, context)
+    return CanonicalReader().read(text, context) or ShippedReader().read(text, context)
 
 
 def command_of(plan: Plan) -> Command:

@@ -116,16 +116,16 @@ def left_empty(code: ErrorCode, began: bool, moved: bool) -> str:
 
 def _products(words: Sequence[str], head: str) -> frozenset[str]:
     """Names of the products that words with a head noun may mean."""
-    for groups in ({}, SAME_THING):
-        found = [name for name, vocabulary in _vocabularies() if match(words, head, vocabulary, groups) is not None]
+    for groups, spoken in (({}, False), (SAME_THING, False), (SAME_THING, True)):
+        found = [name for name, said in _vocabularies(spoken) if match(words, head, said, groups) is not None]
         if found:
             return frozenset(found)
     return frozenset()
 
 
-@lru_cache(maxsize=1)
-def _vocabularies() -> tuple[tuple[str, Vocabulary], ...]:
+@lru_cache(maxsize=2)
+def _vocabularies(spoken: bool) -> tuple[tuple[str, Vocabulary], ...]:
     return tuple(
-        (item.name, Vocabulary.of(item.seen((0.5, 0.5), np.zeros(3), np.asarray(item.size_m, float))))
+        (item.name, Vocabulary.of(item.seen((0.5, 0.5), np.zeros(3), np.asarray(item.size_m, float)), spoken))
         for item in load_catalogue().values()
     )

@@ -391,3 +391,30 @@ def test_a_speed_alone_holds_for_what_follows(said: str, speed: str) -> None:
     assert "From now on" in talk.say(said).answer
     talk.say("put the lemon in the bowl")
     assert robot.said == [f"put the lemon in the bowl{speed}"]
+
+
+def test_what_is_held_is_not_picked_up_again() -> None:
+    robot = TextRobot()
+    talk = dialogue(robot)
+    assert talk.say("pick up the lemon").success
+    again = talk.say("pick up it")
+    assert again.success
+    assert "lemon" in again.answer
+    assert robot.deeds == ["pick up the lemon"]
+
+
+def test_it_is_asked_about_where_nothing_was_spoken_of() -> None:
+    robot = TextRobot(endings=[(ErrorCode.NOT_HOLDING, "I hold nothing.")])
+    for words in ("put it on the table", "pick up it"):
+        turn = dialogue(robot).say(words)
+        assert turn.error_code is ErrorCode.AMBIGUOUS
+        assert '"it"' in turn.answer
+    assert robot.deeds == ["put it on the table"]
+
+
+def test_nothing_is_moved_away_from_itself() -> None:
+    robot = TextRobot()
+    talk = dialogue(robot)
+    assert talk.say("put the lemon next to the bowl").success
+    assert talk.say("put the lemon farther from it").success
+    assert robot.deeds[-1] == "put the lemon further from the bowl"

@@ -16,7 +16,6 @@ from toolhand.agent_node.dialogue.questions import question_policy
 from toolhand.agent_node.dialogue.telling import counted, side_words, sides
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot
-from toolhand.agent_node.policies.scripted.seen import names_seen
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.sim.scene.files import parse_scene
@@ -187,8 +186,6 @@ def test_numbers_and_names_are_plain_words() -> None:
     assert sides([("can", (0.1, 0.5)), ("can", (0.2, 0.5)), ("honey", (0.5, 0.5))]) == (
         "On the left: two cans. In the middle: honey."
     )
-    seen = names_seen("no 'unicorn' here; I see: honey, two red boxes, and 3 more; what stands at (0.1, 0.2) may be")
-    assert seen == [("honey", "honey", 1), ("red box", "red boxes", 2)]
 
 
 def box_at(x: float, half: float) -> SeenBox:

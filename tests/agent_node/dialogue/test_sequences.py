@@ -74,6 +74,13 @@ def talk(robot: TextRobot, **options: object) -> tuple[Dialogue, list[str]]:
         ),
         ("put the bunny and the bin together", ["put the bin at (0.900, 0.500) next to the bunny at (0.400, 0.300)"]),
         ("put both cans together", ["put the can at (0.600, 0.400) next to the can at (0.200, 0.500)"]),
+        ("put both cans in a row", ["put the can at (0.600, 0.400) next to the can at (0.200, 0.500)"]),
+        (
+            "put the two cans and the bunny in a row",
+            [
+                "put the bunny at (0.400, 0.300) in line with the can at (0.200, 0.500) and the can at (0.600, 0.400)",
+            ],
+        ),
         ("put the bunny and the can in the bin", ["put the bunny in the bin", "put the can in the bin"]),
     ],
 )

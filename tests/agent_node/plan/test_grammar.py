@@ -62,6 +62,9 @@ PLANS = (
     "on which side of the box is the can",
     "undo the last move of the can",
     "what do you see",
+    "put the three cups in a row",
+    "put the pear on the right block",
+    "pick up the smaller cup",
     "unclear",
 )
 

@@ -46,7 +46,7 @@ def test_of_all_sentences_of_the_benchmarks_nearly_none_brakes_that_is_none_of_s
         line
         for folder in FOLDERS
         for file in Path(folder).glob("*.yaml")
-        if file.name != "voices.yaml"
+        if file.name not in ("voices.yaml", "unheard.yaml")
         for line in sentences(load(file.read_bytes()))
     }
     braking = sorted(line for line in said if is_stop(line))

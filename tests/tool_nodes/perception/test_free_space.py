@@ -131,6 +131,21 @@ def test_in_a_container_keeps_off_what_is_in_it() -> None:
     assert np.linalg.norm(xyz[:2] - [0.48, 0.04]) > 0.04
 
 
+@pytest.mark.parametrize(("x", "y"), [(0.235, -0.20), (0.235, 0.24), (0.60, 0.33)])
+def test_in_a_container_at_the_limit_of_reach_is_a_point_within_it(x: float, y: float) -> None:
+    _, frame = arranged(("black bin", x, y), ("baseball", 0.45, 0.0))
+    xyz = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
+    assert workspace.within_reach(xyz[:2])
+    assert xyz[2] < 0.015
+
+
+def test_a_container_beyond_reach_is_said_to_be_so() -> None:
+    _, frame = arranged(("black bin", 0.80, 0.10))
+    with pytest.raises(ToolError, match="beyond the arm's reach") as caught:
+        place(frame, "in", 0)
+    assert caught.value.code is ErrorCode.OUT_OF_WORKSPACE
+
+
 TWO_BALLS = (("black bin", 0.48, 0.0), ("baseball", 0.45, -0.3), ("baseball", 0.45, 0.3))
 
 
