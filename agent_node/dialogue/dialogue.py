@@ -26,8 +26,8 @@ from toolhand.agent_node.dialogue.undoing import sequence_of
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
-from toolhand.agent_node.plan.reader import LIKELY, PlanReader
-from toolhand.agent_node.plan.reading import is_plan, read_plan, say
+from toolhand.agent_node.plan.reader import PlanReader
+from toolhand.agent_node.plan.reading import is_plan, read_plan
 from toolhand.agent_node.plan.types import Plan, PlanAct
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.protocol import Protocol, load_protocol
@@ -167,13 +167,11 @@ class Dialogue:
         turn.answers += [closed] if closed else []
         if question is None and self.operator.left and self.operator.stopped_because and not _goes_on(heard.plan):
             self._drop_plan()
-        if heard.asks and not (heard.certainty >= LIKELY and self._doer.finds(heard.plan, turn)):
+        if heard.asks:
             asked = OpenQuestion(heard.asks, "", self._clock(), "", (), heard.steps)
             self.operator.question = asked
             turn.fail(ErrorCode.AMBIGUOUS, asked.text)
-            return
-        turn.answers += [f'I take it that you mean "{say(heard.plan)}".'] if heard.asks else []
-        if len(acts) == 1:
+        elif len(acts) == 1:
             self._follow(heard.plan[0], heard.steps[0], turn)
         else:
             self._plan(heard.plan, list(heard.steps), turn)

@@ -420,11 +420,6 @@ class Doer:
             turn.episodes.append(episode)
         return episode
 
-    def finds(self, plan: Sequence[PlanAct], turn: TurnSoFar) -> bool:
-        """Whether a plan names objects, and a look finds all of them."""
-        named = [act for act in plan if any(map(name_of, objects_of(act)))]
-        return bool(named) and all(self._is_clear(act, turn) for act in named)
-
     def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
         """Whether a look finds one object for each that an act names, and several for each plural."""
         refs = {bare_phrase(ref): ref for ref in objects_of(act) if ref.point is None and name_of(ref)}

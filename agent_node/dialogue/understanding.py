@@ -34,14 +34,12 @@ class HeardWords:
     Attributes:
         plan: Acts that are to be done, each about one object or about several that a look has to tell.
         asks: Question to the operator whether that is meant; empty where it is, or where nothing would move.
-        certainty: How sure the reader is of the plan [0..1].
         answer: Answer where nothing is to be done.
         code: Code of what went wrong, None where nothing did.
     """
 
     plan: Plan = ()
     asks: str = ""
-    certainty: float = 1.0
     answer: str = ""
     code: ErrorCode | None = None
 
@@ -104,7 +102,7 @@ class Understanding:
                 return HeardWords(answer=f"{lead}{refused.message}", code=refused.code)
         moves = any(isinstance(act_of(act), Deed | SkillAct | GroupAct) for act in meant)
         asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if moves else ""
-        return HeardWords(spread(meant), asks if certainty < SURE else "", certainty)
+        return HeardWords(spread(meant), asks if certainty < SURE else "")
 
     def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 SURE = 0.45
 """Least certainty of a plan that is carried out without asking [0..1]: one in eight sentences of a voice that was not
 read is below it, and the plan of 7 in 100 of those is word by word the one that was meant."""
-LIKELY = 0.2
-"""Least certainty of a plan that is carried out where a look finds each object that it names [0..1]: what is misread
-mostly names what is not there."""
 QUESTION = " ? "
 """Stands in a context between the plan before and the question that waits."""
 _COURTESY = re.compile(r"^(?:(?:please|(?:can|could|would) you)(?:\s*,)? )+|(?:\s*,)?(?: please)?[ .!?]*$")
