@@ -112,7 +112,7 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
 
 
 @dataclass(frozen=True)
-class SpokenWords:
+class ProductWords:
     """What people call a product beside what the list says.
 
     Attributes:
@@ -127,11 +127,11 @@ class SpokenWords:
 
 
 @cache
-def spoken_words() -> Mapping[str, SpokenWords]:
+def spoken_words() -> Mapping[str, ProductWords]:
     """What people call each product, by its name in the list."""
     lines = CATALOGUE_PATH.with_name("catalogue_words.tsv").read_text("utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
-    return {name: SpokenWords(*(tuple(words.split(", ")) for words in said)) for name, *said in rows}
+    return {name: ProductWords(*(tuple(words.split(", ")) for words in said)) for name, *said in rows}
 
 
 @cache

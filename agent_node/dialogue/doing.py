@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.answering import question_of
@@ -18,9 +18,10 @@ from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of, others
 from toolhand.agent_node.dialogue.questions import question_policy
 from toolhand.agent_node.dialogue.reading import act_of, spread
-from toolhand.agent_node.dialogue.renaming import called_otherwise, not_found, object_of, without_name
+from toolhand.agent_node.dialogue.renaming import called_otherwise, not_found, only_other
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.skills import skill_policy
+from toolhand.agent_node.dialogue.turn import TurnSoFar
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
 from toolhand.agent_node.open_question import OpenQuestion
@@ -57,31 +58,6 @@ _HIDDEN = frozenset(
     }
 )
 """Codes of what a hand over the table may bring about."""
-
-
-@dataclass
-class TurnSoFar:
-    """What has come of an utterance while it is carried out.
-
-    Attributes:
-        answers: Sentences for the operator, in order.
-        episodes: Episodes so far, in order.
-        code: Code of the first thing that went wrong; None where nothing did, or it has no code.
-        failed: Something went wrong.
-        lifted: Object that was picked up for the skill that comes next; empty for none.
-    """
-
-    answers: list[str] = field(default_factory=list)
-    episodes: list[Episode] = field(default_factory=list)
-    code: ErrorCode | None = None
-    failed: bool = False
-    lifted: str = ""
-
-    def fail(self, code: ErrorCode | None, answer: str) -> None:
-        """Note what went wrong first."""
-        self.answers.append(answer)
-        self.code = self.code if self.failed else code
-        self.failed = True
 
 
 _MOST_NAMES = 4
@@ -156,24 +132,16 @@ class Doer:
 
     def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
         """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
-        if not isinstance(act_of(plan), Deed | SkillAct) or not unfound:
+
+        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
+            turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
+            return looked(turn.episodes[-1])
+
+        moves = isinstance(act_of(plan), Deed | SkillAct)
+        found = only_other(plan, unfound[-1], look) if moves and unfound else None
+        if found is None:
             return False
-        ref = object_of(plan, unfound[-1])
-        nameless = None if ref is None else without_name(ref)
-        if ref is None or nameless is None:
-            return False
-        phrases = list(dict.fromkeys([bare_phrase(nameless), name_of(ref), *unfound[-1].seen]))
-        turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
-        try:
-            points = looked(turn.episodes[-1])
-        except ToolError:
-            return False
-        if len(found := points.get(phrases[0], [])) != 1 or points.get(name_of(ref)):
-            return False  # several would do, or it is called so and stands elsewhere
-        name = next((name for name in phrases[2:] if any(near(at, found[0]) for at in points.get(name, ()))), "object")
-        there = called(name, found[0])
-        text = f"I see no {bare_phrase(ref)} here. Do you mean the {name}? Answer yes, or say it in other words."
-        meant = mapped(plan, lambda each: there if each == ref else each)
+        text, meant = found
         self._operator.question = OpenQuestion(text, "", self._clock(), left=(say_act(meant),))
         turn.answers, turn.failed = list(answers), False
         turn.fail(ErrorCode.AMBIGUOUS, text)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolhand.agent_node.dialogue.naming import is_nameless, mapped, objects_of
+from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of
+from toolhand.agent_node.dialogue.sorting import FindThings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.plan.likeness import nearest_name
 from toolhand.agent_node.plan.spoken import bare_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlanAct
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.unfound import Unfound, quoted, unfound_in
 from toolhand.tool_nodes.language.words import COLOURS, RELATIVE, SHADES, stem
@@ -57,6 +59,26 @@ def object_of(plan: PlanAct, unfound: Unfound) -> ObjectRef | None:
     exact = (ref for ref in refs if _as_asked(ref) == unfound.asked)
     outer = (ref for ref in reversed(refs) if ref.words in unfound.asked)
     return next(exact, next(outer, None))
+
+
+def only_other(plan: PlanAct, unfound: Unfound, look: FindThings) -> tuple[str, PlanAct] | None:
+    """The question whether the only object that all but a name fits is meant, and the act with that object; None where
+    several fit or none, or where something is called so and stands elsewhere."""
+    ref = object_of(plan, unfound)
+    nameless = None if ref is None else without_name(ref)
+    if ref is None or nameless is None:
+        return None
+    phrase, name = bare_phrase(nameless), name_of(ref)
+    try:
+        points = look(list(dict.fromkeys([phrase, name, *unfound.seen])))
+    except ToolError:
+        return None
+    found = points.get(phrase, [])
+    if len(found) != 1 or points.get(name):
+        return None
+    seen = next((name for name in unfound.seen if any(near(at, found[0]) for at in points.get(name, ()))), "object")
+    meant = mapped(plan, lambda each: called(seen, found[0]) if each == ref else each)
+    return f"I see no {bare_phrase(ref)} here. Do you mean the {seen}? Answer yes, or say it in other words.", meant
 
 
 def without_name(ref: ObjectRef) -> ObjectRef | None:

@@ -113,7 +113,7 @@ def terminals(text: str, spoken: bool = False) -> list[tuple[str, str]]:
 
     Args:
         text: Words of the grammar.
-        spoken: As people say it: no name holds a small word of English, and "that is" may be left out, as in "pick up
+        spoken: People say it so: no name holds a small word of English, and "that is" may be left out, as in "pick up
             the can left of the bowl"; but not where a place may follow, as nothing tells of which of them such words
             are.
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from toolhand.agent_node.plan.learned import LearnedReader
 
 SURE = 0.45
-"""Least certainty of a plan that is carried out without asking [0..1]: one in eight sentences of a voice that was not
-read is below it, and the plan of 7 in 100 of those is word by word the one that was meant."""
+"""Least certainty of a plan that moves something without asking [0..1]: of sentences of a voice that was not read 5 %
+are below 0.4, and one in ten of their plans is word by word the one that was meant."""
 QUESTION = " ? "
 """Stands in a context between the plan before and the question that waits."""
 _COURTESY = re.compile(r"^(?:(?:please|(?:can|could|would) you)(?:\s*,)? )+|(?:\s*,)?(?: please)?[ .!?]*$")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from toolhand.tool_nodes.catalogue import CatalogueItem, SpokenWords, load_catalogue, spoken_words
+from toolhand.tool_nodes.catalogue import CatalogueItem, ProductWords, load_catalogue, spoken_words
 from toolhand.tool_nodes.language.words import (
     COLOUR_FAMILIES,
     COLOURS,
@@ -72,7 +72,7 @@ class Vocabulary:
     @classmethod
     def of(cls, view: ObjectView, spoken: bool = False) -> Vocabulary:
         """The vocabulary of a view; with what else people call it where `spoken`."""
-        more = spoken_words().get(view.name, SpokenWords()) if spoken else SpokenWords()
+        more = spoken_words().get(view.name, ProductWords()) if spoken else ProductWords()
         specific = [stems(text) for text in (view.name, *view.synonyms, *more.synonyms) if stems(text)]
         classes = (view.kind, *view.categories, *more.categories)
         names = frozenset([*specific, *(s for s in map(stems, classes) if s)])
@@ -276,7 +276,7 @@ class Lexicon:
     @classmethod
     def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:
         """What can be said of products."""
-        said = (spoken_words().get(item.name, SpokenWords()) for item in items)
+        said = (spoken_words().get(item.name, ProductWords()) for item in items)
         more = {text for each in said for text in (*each.synonyms, *each.categories, *each.attributes)}
         words = {word for text in more.union(*(item.words for item in items)) for word in stems(text)}
         return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")

@@ -84,7 +84,10 @@ def test_what_is_described_is_looked_for_among_the_candidates(answer: str, phras
 @pytest.mark.parametrize("answer", ["Never mind!", "no", "cancel"])
 def test_an_answer_can_end_the_command(answer: str) -> None:
     assert ends(answer)
-    assert not ends(f"{answer} the left one")
+
+
+def test_an_answer_that_chooses_ends_nothing() -> None:
+    assert not ends("no, the left one")
 
 
 def test_a_whole_command_is_one_and_the_choice_of_an_object_is_none() -> None:
