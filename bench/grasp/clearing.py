@@ -81,7 +81,7 @@ class Clearing:
     def _put_down(self) -> None:
         """Put aside what came up in the place of the object or with it, or could not be put down before."""
         try:
-            self._calls.call(ASIDE)
+            self._calls.call(ASIDE, point=None)
         except ToolError as error:
             if error.code not in _AGAIN:
                 raise

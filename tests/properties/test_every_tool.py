@@ -164,6 +164,7 @@ ORDINARY: dict[str, Any] = {
     "y": 0.31,
     "u": 0.5,
     "v": 0.5,
+    "point": [0.27, 0.31],
     "placement_point_2d": [0.5, 0.9],
     "placement_point_3d": [0.0, 0.0, 1.0],
     "box": [100, 100, 300, 200],

@@ -53,6 +53,7 @@ def test_exactly_the_tools_that_move_the_robot_are_motions(scene: Scene) -> None
     specs = Station(scene).toolbox.specs
     assert {name for name, spec in specs.items() if spec.motion} == {
         "robot.execute_grasp",
+        "robot.put_aside",
         "robot.place_object_at_2d_location",
         "robot.place_object_at_3d_location",
         "robot.return_to_park",

@@ -136,7 +136,7 @@ class InTheWay:
     def put_down(self, name: str) -> ScriptPart[None]:
         """Put aside what came up in the place of the thing, or with it. Raises Again, or Setback where it stays."""
         thought = f"I hold something else than {name}, or more: I put it aside and look again."
-        [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {}),))
+        [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {"point": None}),))
         if not response.ok and response.error not in _SLIPPED:
             yield from self._stuck("put down what came up", response)
         self.aside += [("", stands) for stands in _points(_ASIDE, response)]

@@ -193,7 +193,7 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
 def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator: Operators) -> None:
     station = Station(load_scene(EXAMPLE_SCENE))
     agent(lambda node, deadlines, stopped: station.toolbox)
-    status, result = operator().run("what a lovely day")
+    status, result = operator().run("open the jar of honey")
     assert status == ABORTED
     assert result.status.error_code == "NOT_UNDERSTOOD"
     assert not result.status.success

@@ -156,5 +156,7 @@ def test_pixels_get_no_truth_and_sim_needs_it() -> None:
 def test_an_observer_has_no_tool_that_would_move_even_a_robot_that_is_none() -> None:
     observer = MockStation(recorded(), StationConfig(role="observer")).toolbox.specs
     operator = MockStation(recorded(), StationConfig()).toolbox.specs
-    assert set(operator) - set(observer) == {f"robot.{name}" for name, _, _ in MOTIONS} | {"robot.return_to_park"}
+    only_his = {f"robot.{name}" for name, _, _ in MOTIONS} | {"robot.return_to_park"}
+    only_his |= {"robot.put_aside", "robot.what_is_in_the_way"}
+    assert set(operator) - set(observer) == only_his
     assert "robot.capture_image" in observer

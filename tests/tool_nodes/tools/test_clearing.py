@@ -72,10 +72,10 @@ def test_an_object_is_put_aside_where_there_is_room(cell: Cell) -> None:
 
 def test_what_is_held_is_put_aside_without_a_point(cell: Cell) -> None:
     assert cell.grasp().ok
-    result = cell.call("robot.put_aside")
+    result = cell.call("robot.put_aside", point=None)
     assert result.ok, result.text
     assert not cell.holds_block
-    assert cell.refusal("robot.put_aside").code is ErrorCode.NOT_HOLDING
+    assert cell.refusal("robot.put_aside", point=None).code is ErrorCode.NOT_HOLDING
 
 
 def test_nothing_is_lifted_that_could_not_be_put_down(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:

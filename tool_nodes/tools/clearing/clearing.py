@@ -89,7 +89,8 @@ class InTheWayTool:
         rgb = draw_outline(draw_marks(frame.rgb, blocking, points), target)
         plain = SessionImage(frame.rgb, frame)
         told = _told(lie, facts["above"], facts["beside"])
-        return ToolResult(facts, told, rgb, source=plain, facts={"in_the_way": facts})
+        backend = self._segmenter.backend
+        return ToolResult(facts, told, rgb, source=plain, backend=backend, facts={"in_the_way": facts})
 
     def _apart(self, frame: Frame, point: FloatArray) -> tuple[BoolArray, list[BoolArray]]:
         """The object at a normalized point and the other ones of an image, a mask (H, W) each."""
@@ -146,13 +147,13 @@ class ClearingTools(InTheWayTool):
         makes=("captured_image",),
         example=Example({"point": [0.349, 0.545]}, before=("robot.capture_image",)),
     )
-    def put_aside(self, session: InSession, point: NewestPoint2DOrNone = None, name: Name = "") -> ToolResult:
+    def put_aside(self, session: InSession, point: NewestPoint2DOrNone, name: Name = "") -> ToolResult:
         """Take one object that is in the way to a free place of the table, by one grasp, and look again.
 
         Whatever comes up by the grasp is put down where there is room.
 
         Args:
-            point: Normalized [x, y] on the object, in the newest scene picture; what the gripper holds if left out.
+            point: Normalized [x, y] on the object, in the newest scene picture; null for what the gripper holds.
             name: What you call it.
         """
         frame = self._robot.last_seen(session)
@@ -226,11 +227,12 @@ class ClearingTools(InTheWayTool):
 def _aside(lifted: ToolResult, placed: ToolResult) -> ToolResult:
     """The results of a grasp and a placement as that of both."""
     facts: dict[str, Any] = {**lifted.facts, **placed.facts, "aside": True}
-    grasped, at = lifted.facts.get("grasped", {}), placed.facts["placed"]
-    x, y = at["found"] or at["wanted"]
+    grasped, at = lifted.facts.get("grasped", {}), placed.facts.get("placed", {})
+    where = at.get("found") or at.get("wanted")
     other = f"{lifted.error.message} " if lifted.error is not None else ""
-    moved = also_moved([*grasped.get("pushed", ()), *at["pushed"]])
-    text = f"{other}Put aside: it stands with its base at ({x:.3f}, {y:.3f}). The gripper is open and empty. {moved}"
+    moved = also_moved([*grasped.get("pushed", ()), *at.get("pushed", ())])
+    stands = f": it stands with its base at ({where[0]:.3f}, {where[1]:.3f})" if where else ""
+    text = f"{other}Put aside{stands}. The gripper is open and empty. {moved}"
     return replace(placed, text=text.rstrip(), facts=facts)
 
 
