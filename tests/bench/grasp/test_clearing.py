@@ -44,8 +44,6 @@ class Told:
             return SimpleNamespace(result=SimpleNamespace(value={"iou_score": 1.0}))
         held = "" if any(arguments.values()) else " what is held"
         self.made.append({ASIDE: "aside", EXECUTE: "grasp"}[name] + held)
-            {ASIDE: "aside", EXECUTE: "grasp"}[name] + ("" if any(arguments.values()) else " what is held")
-        )
         given = self._errors.get("aside" if name == ASIDE else "grasp", [])
         error = given.pop(0) if given else None
         self.station.world.time += error is not ErrorCode.NO_GRASP
