@@ -78,7 +78,7 @@ class Agent:
             speed: Share of the allowed speed, in (0, 1]; what the policy reads into the sentence where None.
             follows: The command before, whose conversation this one goes on with.
             look: A policy that looks at images is shown the scene first.
-            pointed: What the operator points at with the sentence, in order.
+            pointed: Points that the operator shows with the sentence, in order.
         """
         conversation = self._begin(
             task,

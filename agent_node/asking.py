@@ -36,7 +36,7 @@ def candidate_meant(
 
     Args:
         words: The operator's words.
-        point: What they have pointed at, normalized (x, y); None for nothing, or for several points.
+        point: The point that they have shown, normalized (x, y); None for nothing, or for several points.
         candidates: Label and normalized point of each, in the order of their numbers from 1.
     """
     number = int(words) - 1 if re.fullmatch(r"\s*[0-9]{1,2}\s*", words) else -1

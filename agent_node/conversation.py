@@ -81,13 +81,13 @@ class Conversation:
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
         listener: Called with every event, in the thread that steps.
-        shown: What the operator shows and points at with the sentence.
+        shown: Images and points that the operator shows with the sentence.
         asks: A question to the operator waits for its answer.
         memory: Account of the commands before, in a few sentences; the policy reads it after the operator's own.
         answers: An answer is all that is asked for: the command succeeds with one that admits no failure.
         speed: Share of the allowed speed at which the robot grasps and places, in (0, 1].
         follows: The command before, whose conversation this one goes on with; None begins one.
-        candidates: What a question in the policy's own words lets choose from.
+        candidates: Points that a question in the policy's own words lets choose from.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.

@@ -22,7 +22,7 @@ class ShownToPolicy:
     Attributes:
         images: Images that the policy sees before the words; calls name them by their indices.
         look: It first sees a new picture of the scene, taken by the robot's own tool.
-        pointed: What the operator points at, in order; it is marked in that picture.
+        pointed: The points that the operator shows, in order; each is marked in that picture.
     """
 
     images: Sequence[SessionImage] = ()
@@ -46,7 +46,7 @@ def opening(
 
     Args:
         task: The operator's words, which stand in a message as they are.
-        shown: What is shown with them.
+        shown: Images and points that are shown with them.
         memory: Account of what was done before, in a few sentences.
         protocol: How the policy reads.
         toolbox: Tools of which one takes a picture.

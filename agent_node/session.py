@@ -66,7 +66,7 @@ class SessionCommand:
         asks: Its questions are put while it is carried out, where somebody can answer.
         heard: An operator hears what the policy says, see `Recovery.heard`.
         look: A policy that looks at images is shown the scene first.
-        pointed: What the operator points at with the sentence.
+        pointed: Points that the operator shows with the sentence.
     """
 
     sentence: str
@@ -177,7 +177,7 @@ class PolicySession:
     """A session whose policy hears every word itself.
 
     Args:
-        setup: What it is made of.
+        setup: Parts that it is made of.
         clock: Wall-clock time, seconds since the epoch.
     """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 OURS = ("tool_nodes", "sim", "agent_node", "training", "bench", "console", "toolhand")
 ROOMS = (*OURS, "ros2_ws/src/rclpy_zenoh/rclpy_zenoh")
-FRAGMENT = re.compile(r"    ([\w*, ]+): (?:Of|As|Whose)\b")
+FRAGMENT = re.compile(r"    ([\w*, ]+): (?:Of|As|Whose|What)\b")
 """The line of an argument or attribute whose description leans on its name."""
 
 

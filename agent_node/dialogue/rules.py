@@ -28,7 +28,7 @@ def dialogue(setup: SessionSetup, asks: bool = True) -> Dialogue:
     """A dialogue as a session.
 
     Args:
-        setup: What it is made of.
+        setup: Parts that it is made of.
         asks: Its commands put their questions while they are carried out, where somebody can answer.
     """
 
@@ -57,7 +57,7 @@ class SingleSentence:
     """A dialogue of one sentence: where that is one command, its policy asks while it is carried out.
 
     Args:
-        setup: What it is made of.
+        setup: Parts that it is made of.
     """
 
     def __init__(self, setup: SessionSetup) -> None:

@@ -141,7 +141,7 @@ class Hearer:
         kind: The session that the policy has.
         policy: Hears them.
         toolbox: Its tools.
-        robot: What the robot remembers.
+        robot: The robot's memory.
         fixed: Makes the tools of commands that have suites of their own.
         settings: Settings of its conversations.
     """

@@ -62,7 +62,7 @@ class Understood:
     """What a reader makes of an utterance.
 
     Attributes:
-        plan: What is wanted.
+        plan: Acts that are wanted.
         certainty: How sure the reader is of it [0..1]; of the learned one the least probability of a step.
         left_over: Words of the utterance that no word of the plan stands for, in order.
     """
@@ -79,7 +79,7 @@ class PlanReader(Protocol):
         """What is meant; None where this reader cannot tell.
 
         Args:
-            utterance: What was said.
+            utterance: Words that were said.
             context: The plan before it in the robot's words, and after " ? " the question that waits for an answer.
         """
         ...

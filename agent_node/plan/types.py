@@ -20,7 +20,7 @@ class ObjectClause:
             description, each in `words`; "moved last" and "held" are what the robot did; "group" is what the object is
             one of: `objects`, or as many as `words` says.
         words: See `kind`; of a relation and an extreme their own words, such as "left of" and "closest to".
-        objects: What it is to.
+        objects: Those that it is to.
         denied: It must not hold.
     """
 
@@ -42,8 +42,8 @@ class ObjectRef:
         superlative: "tallest" ...; empty for none.
         part: A part that tells it from others, such as "red cap" of "with the red cap".
         side: Side that the ordinal counts from, "left" ...; empty where not said.
-        clauses: What is said of it after its name.
-        rest: What is left out of everything.
+        clauses: Descriptions after its name.
+        rest: Objects that are left out of everything.
         point: Normalized point (x, y) of the image where it is; None where not said.
     """
 
@@ -73,7 +73,7 @@ class PlacePart:
             "part" of the table, "step" in the direction `words`, "closer", "farther", "away", "was" and "is" (where an
             object was or is), "spot" (`words`: here, somewhere, where it was, ...) and "point".
         words: See `kind`.
-        objects: What it is to.
+        objects: Those that it is to.
         length: "5 cm", "a bit", "a lot"; empty where not said.
         denied: It must not hold.
         point: Normalized point (x, y) of the image.
@@ -94,7 +94,7 @@ class PlanAct:
 
     Attributes:
         kind: "pick", "put", "give", ... as the grammar names them; "fixed" is what `words` says.
-        objects: What it is about, in order.
+        objects: Those that it is about, in order.
         place: Where to; empty for none.
         words: Fixed words, a comparison, or the operator's own words.
         speed: "slowly" or "40 %"; empty where not said.

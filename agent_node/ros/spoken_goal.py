@@ -154,7 +154,7 @@ class SpokenGoal:
         mode: Name of the session's own policy.
         watch: Notes every stop since the goal came.
         running: The goal, and why it should stop.
-        robot: What the robot remembers.
+        robot: The robot's memory.
 
     Attributes:
         mode, running: The same.

@@ -21,7 +21,7 @@ class Options(BenchOptions):
         reader: Who reads: `learned`, `canonical`, or the spec of a policy, such as openai:MODEL, which is asked.
         weights: Folder of weights of `learned`, the shipped ones where left out.
         n: So many of the sentences, all where left out.
-        context: What was said before is read, too.
+        context: The turn before is read, too.
     """
 
     WORK = "toolhand.bench.reader:BENCH"

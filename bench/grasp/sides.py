@@ -33,7 +33,7 @@ class GraspSide:
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
         second_view: An attempt that fails with a hand that is empty is made once more, from a second view by the
             camera at the wrist.
-        clearing: What is in the way of the object is taken aside first, see `toolhand.bench.grasp.clearing`.
+        clearing: Objects in the way are taken aside first, see `toolhand.bench.grasp.clearing`.
     """
 
     role: str

@@ -275,7 +275,7 @@ def no_room(point: FloatArray, held: HeldObject, heights: HeightMap, frame: Fram
     Args:
         point: The place.
         held: The object.
-        heights: What stands on the table.
+        heights: Heights of all that stands on the table.
         frame: The image of it.
     """
     xy, under, _ = _cells_under(heights, *_base_at(point, held.R_base_gripper, held))

@@ -51,7 +51,7 @@ class ProcessSession:
         listener: Hears every event.
         asks: Questions of the policy are put to the person at the terminal, and wait.
         summarizes: The narrator tells how each command ended; else only where its report is.
-        robot: What the robot remembers.
+        robot: The robot's memory.
 
     Attributes:
         interrupt: Ctrl-C, of the command that is carried out.

@@ -21,7 +21,7 @@ class ReaderOptions:
         epochs: How often each sentence is read.
         seed: Seed of every choice.
         noise: Share of sentences with a slip of the finger, a recogniser's output or a remark, from 0 to 1.
-        context: What was said before is read, too.
+        context: The turn before is read, too.
     """
 
     out: Annotated[Path, tyro.conf.arg(metavar="DIR", help="Folder for the weights.")]

@@ -35,7 +35,7 @@ class ReaderRun:
         epochs: How often each reading is read.
         seed: Seed of every choice.
         noise: Share of readings with a slip, a recogniser's output or a remark [0..1].
-        context: What was said before is read, too.
+        context: The turn before is read, too.
     """
 
     out: Path

@@ -111,7 +111,7 @@ def parse_command(text: str, context: str = "") -> Command:
 
     Args:
         text: The operator's words.
-        context: What was before them, as of `toolhand.agent_node.plan.reader.context_of`.
+        context: The turn before them, as of `toolhand.agent_node.plan.reader.context_of`.
 
     Raises:
         ToolError: NOT_UNDERSTOOD with one sentence that says what is missing (no deed, no object, a question, several

@@ -86,8 +86,9 @@ def test_an_answer_can_end_the_command(answer: str) -> None:
     assert ends(answer)
 
 
-def test_an_answer_that_chooses_ends_nothing() -> None:
-    assert not ends("no, the left one")
+@pytest.mark.parametrize("answer", ["Never mind! the left one", "no the left one", "no, the left one"])
+def test_an_answer_that_chooses_ends_nothing(answer: str) -> None:
+    assert not ends(answer)
 
 
 def test_a_whole_command_is_one_and_the_choice_of_an_object_is_none() -> None:

@@ -366,7 +366,7 @@ def _room_at(frame: Frame, mask: BoolArray, number: int, held: GraspOf | None) -
         frame: The image.
         mask: The object (H, W).
         number: Its mark.
-        held: What the object in the hand was when it was grasped; None where that is not known.
+        held: The object in the hand as it was when it was grasped; None where that is not known.
 
     Raises:
         ToolError: PLACE_BLOCKED where a container has no room left; NO_DEPTH.
