@@ -101,7 +101,7 @@ class Doer:
             ToolError: For what cannot begin, or is not there.
         """
         answers, told = list(turn.answers), []
-        for _ in range(_MOST_NAMES):
+        for left in reversed(range(_MOST_NAMES)):
             before, error, steps = len(turn.episodes), None, None
             try:
                 steps = self._once(plan, turn)
@@ -112,7 +112,7 @@ class Doer:
             if code not in NOT_THERE or any(map(_has_moved, episodes)):
                 break
             unfound = [each for episode in episodes for each in not_found(episode)]
-            meant, taken = called_otherwise(plan, unfound)
+            meant, taken = called_otherwise(plan, unfound) if left else (plan, [])
             if meant == plan:
                 if self._asks_about(plan, unfound, turn, answers):
                     return None
@@ -283,12 +283,13 @@ class Doer:
     def _deed(self, said: PlanAct, turn: TurnSoFar, taking_back: bool = False) -> list[str] | None:
         """Have the session's policy carry out one deed, and remember what came of it.
 
-        Returns the step in its place where it puts several things of a plural, else None.
-
         Args:
             said: The deed.
             turn: Gets what comes of it.
             taking_back: It takes an earlier deed back.
+
+        Returns:
+            The step in its place where it puts several things of a plural, else None.
         """
         act = self._follow_ups.now(self._follow_ups.placed_where(said))
         act = replace(act, speed=act.speed or self._operator.pace)
@@ -389,16 +390,17 @@ class Doer:
         return episode
 
     def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
-        """Whether a look finds one object for each that an act names, and several for each plural."""
-        refs = {bare_phrase(ref): ref for ref in objects_of(act) if ref.point is None and name_of(ref)}
-        if not refs:
+        """Whether a look finds one thing for each that a deed names."""
+        known = [ref for ref in objects_of(act) if ref.point is None and name_of(ref)]
+        named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
+        if not named:
             return True
-        turn.episodes.append(self._run(say_act(act), LookPolicy(list(refs), self._protocol), ""))
+        turn.episodes.append(self._run(sentence(act), LookPolicy(named, self._protocol), ""))
         try:
             points = looked(turn.episodes[-1])
         except ToolError:
             return False
-        return all(len(points.get(name, ())) == 1 or (ref.is_many and points.get(name)) for name, ref in refs.items())
+        return all(len(points.get(name, ())) == 1 for name in named)
 
     def _go_home(self, turn: TurnSoFar) -> bool:
         policy = skill_policy(SkillAct("park"), self._robot, self._protocol, on_the_way=True)

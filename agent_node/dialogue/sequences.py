@@ -141,22 +141,23 @@ def _each_of(objects: Sequence[ObjectRef], look: FindThings, what: str) -> list[
     found: list[ObjectRef] = []
     for ref in objects:
         if ref in several:
-            found += _all_of(ref, several[ref], points[several[ref]])
+            found += _all_of(ref, several[ref], points[several[ref]], what)
         else:
             found.append(ref if ref.point is not None else _only(ref, points))
     if len(found) < 2:
-        name = next(iter(several.values()))
-        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{what}, and I see only {len(found)} that are called {name!r}.")
+        raise _too_few(what, len(found), next(iter(several.values())))
     return found
 
 
-def _all_of(ref: ObjectRef, name: str, found: Sequence[PicturePoint]) -> list[ObjectRef]:
-    """The objects of one name at some points, as many as are meant."""
+def _all_of(ref: ObjectRef, name: str, found: Sequence[PicturePoint], what: str) -> list[ObjectRef]:
+    """The objects of one name at some points, as many as are meant, see `_each_of`."""
     count = _number(ref)
     if not found:
         raise _none_here(bare_phrase(ref))
-    if count is not None and len(found) != count and len(found) > 1:
+    if count is not None and len(found) > count:
         raise _another_number(count, len(found), name)
+    if count is not None and len(found) < count:
+        raise _too_few(what, len(found), name)
     return [called(parse_noun_phrase(name).plain, point) for point in found]
 
 
@@ -265,6 +266,10 @@ def _without(points: Sequence[PicturePoint], others: Sequence[PicturePoint]) -> 
 def _another_number(said: int, seen: int, name: str) -> ToolError:
     hint = f'Say "all", or which, such as "the left {name}".'
     return ToolError(ErrorCode.AMBIGUOUS, f"You speak of {said}, and I see {seen} that are called {name!r}.", hint)
+
+
+def _too_few(what: str, seen: int, name: str) -> ToolError:
+    return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{what}, and I see only {seen} that are called {name!r}.")
 
 
 def _none_here(words: str) -> ToolError:

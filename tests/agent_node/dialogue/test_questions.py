@@ -13,13 +13,14 @@ from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
 from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.questions import question_policy
-from toolhand.agent_node.dialogue.telling import counted, side_words, sides
+from toolhand.agent_node.dialogue.telling import side_words, sides
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
+from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 
 SCENE = """

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.agent_node.dialogue.operators import episode_of, record
+from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.renaming import called_otherwise, object_of, without_name
+from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.plan.reading import read_plan, say_act, say_object
 from toolhand.agent_node.plan.types import PlanAct
+from toolhand.agent_node.policy import Policy
 from toolhand.tool_nodes.language.unfound import Unfound
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 SEEN = ("transparent bin", "apple", "tea box", "plush frog")
 
@@ -79,3 +84,21 @@ def test_the_object_that_is_not_found_is_the_one_that_was_asked_for() -> None:
 def test_an_object_is_asked_about_by_its_looks_and_place(said: str, left: str | None) -> None:
     ref = without_name(act_of(said).objects[0])
     assert (ref and say_object(ref)) == left
+
+
+def test_a_name_that_leads_from_one_to_the_next_ends_in_a_failure_and_not_in_a_success() -> None:
+    asked: list[str] = []
+
+    def never_there(sentence: str, policy: Policy | None, memory: str) -> Episode:
+        asked.append(sentence)
+        name = sentence.split()[-1]
+        told = f"no '{name}' here; do you mean the x{name}? I see: x{name}"
+        missing = ToolError(ErrorCode.OBJECT_NOT_FOUND, told)
+        episode = episode_of(sentence, [record("roborefer.detect_all", {}, missing, obj_name=name)])
+        episode.error_code, episode.answer = missing.code, told
+        return episode
+
+    turn = Dialogue(never_there).say("pick up the bolt")
+    assert (turn.success, turn.error_code) == (False, ErrorCode.OBJECT_NOT_FOUND)
+    assert asked[-1] == "pick up the xxxbolt"
+    assert "no 'xxxbolt' here" in turn.answer

@@ -320,6 +320,16 @@ def test_a_stack_of_another_number_than_is_there_moves_nothing() -> None:
     assert "You speak of 2, and I see 3" in turn.answer
 
 
+@pytest.mark.parametrize("words", ["stack the three cans", "put the three cans and the bunny in a row"])
+def test_fewer_than_were_spoken_of_are_not_moved_either(words: str) -> None:
+    for cans in (1, 2):
+        robot = TextRobot(sees=CANS | {"can": CANS["can"][:cans]})
+        dialogue, _ = talk(robot)
+        turn = dialogue.say(words)
+        assert (turn.error_code, robot.deeds) == (ErrorCode.OBJECT_NOT_FOUND, [])
+        assert f"I see only {cans}" in turn.answer
+
+
 def test_undo_says_how_far_off_an_object_stands() -> None:
     robot = TextRobot()
     dialogue, _ = talk(robot)
