@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from toolhand.agent_node.plan.grammar import split
-from toolhand.agent_node.plan.learned import WEIGHTS, LearnedReader
+from toolhand.agent_node.plan.learned import LearnedReader
 from toolhand.agent_node.plan.model import ModelReader
-from toolhand.agent_node.plan.reader import CanonicalReader, PlanReader
+from toolhand.agent_node.plan.reader import CanonicalReader, PlanReader, ShippedReader
 from toolhand.agent_node.plan.reading import say
 from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.protocol import load_protocol
@@ -123,7 +123,7 @@ def make_reader(spec: str, weights: Path | None = None) -> PlanReader:
     if spec == "canonical":
         return CanonicalReader()
     if spec == "learned":
-        return LearnedReader(weights or WEIGHTS)
+        return ShippedReader() if weights is None else LearnedReader(weights)
     return ModelReader(make_policy(spec, load_protocol("spacetools"), ()))
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.seeing import SeeingAnswers
-from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words
+from toolhand.agent_node.dialogue.telling import bare, joined, side_words
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 
 _ALIKE_SIZE_M = 0.01

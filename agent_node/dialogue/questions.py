@@ -10,7 +10,7 @@ from toolhand.agent_node.dialogue.comparing import Comparing
 from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
-from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words, sides
+from toolhand.agent_node.dialogue.telling import bare, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
@@ -18,6 +18,7 @@ from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Respo
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
+from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 
 THINGS = "things"

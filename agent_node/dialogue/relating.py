@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from toolhand.agent_node.dialogue.seeing import SeeingAnswers
-from toolhand.agent_node.dialogue.telling import bare, counted, joined, side_words
+from toolhand.agent_node.dialogue.telling import bare, joined, side_words
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 
 APART_CM = 1.0

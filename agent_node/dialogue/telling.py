@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
-from toolhand.tool_nodes.language.unfound import NUMBERS, one_of
-from toolhand.tool_nodes.language.words import plural
+from toolhand.tool_nodes.language.words import counted
 
 _LEFT, _RIGHT = 0.4, 0.6
 """Normalized limits of what is called the middle of a picture from left to right [-]; round figures."""
@@ -17,13 +16,6 @@ _POINT = re.compile(
     r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? at \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
 )
 """A normalized point of a picture in a sentence."""
-
-
-def counted(number: int, name: str) -> str:
-    """ "two cans"; the name may be singular or plural already."""
-    word = NUMBERS[number] if number < len(NUMBERS) else str(number)
-    one = one_of(name)
-    return f"{word} {one if number == 1 else plural(one)}"
 
 
 def joined(words: Sequence[str]) -> str:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from toolhand.agent_node.policies.scripted.clearing import FAILED_TWICE, MOST_GRASPS, POOR
 from toolhand.bench.grasp.calls import EXECUTE, SEGMENT, ToolCalls
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Frame
 
 WAY, ASIDE = "robot.what_is_in_the_way", "robot.put_aside"
 """Names of the tools that clear the way."""
-MOST_ACTIONS = 6
+MOST_ACTIONS = MOST_GRASPS
 """Grasps that are executed for one object at the most, those of what is in its way with them [-]."""
 _MOST_REFUSED = 3
 """Steps running that are refused before anything moves, after which it ends [-]; a round figure."""
-_POOR = 0.5
-"""A grasp whose score, times that of the mask, is less than this waits until what is in the way is away [-]."""
-_FAILED_TWICE = 2
-"""After so many grasps of the object that have failed whatever is in the way is taken away first [-]."""
 _SAME = 0.03
 """Normalized points that are no farther apart than this show the same object in two images [-]."""
 _AGAIN = frozenset(
@@ -94,7 +91,7 @@ class Clearing:
         above, beside = ([(float(u), float(v)) for u, v in way[key]] for key in ("above", "beside"))
         if self._put_aside(above, 0):
             return False
-        least = 1.0 if self._failed >= _FAILED_TWICE else _POOR
+        least = 1.0 if self._failed >= FAILED_TWICE else POOR
         if self._grasp(x, y, least if above or beside else 0.0) is None:
             return True
         if self._put_aside(beside, 0) or self._put_aside([*above, *beside], 1):

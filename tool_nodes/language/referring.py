@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from toolhand.tool_nodes.language.pointed import at_point
 from toolhand.tool_nodes.language.sides import CLEARLY_NEARER, MIDDLE_HEIGHT, on_side, select_points, table_points, take
 from toolhand.tool_nodes.language.unfound import quoted
 from toolhand.tool_nodes.language.vocabulary import (
+    NAMED,
     Lexicon,
     Match,
     Vocabulary,
@@ -29,7 +31,7 @@ from toolhand.tool_nodes.language.vocabulary import (
     match,
     may_show,
 )
-from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SAME_THING, SHADES
+from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SHADES
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, ObjectView
 
@@ -56,8 +58,6 @@ OBLIQUE = float(np.tan(np.radians(60.0)))
 CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
 
-_AS_SAID: dict[str, frozenset[int]] = {}
-"""No word stands for another."""
 _SHOWN_PLACES = 10
 """Most places of objects that are told."""
 
@@ -123,8 +123,12 @@ class _Reader:
         self._lexicon = lexicon
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
-        self._spoken = [Vocabulary.of(view, spoken=True) for view in views]
         self._several = [view for view in views if view.several]
+
+    @cached_property
+    def _spoken(self) -> list[Vocabulary]:
+        """The vocabularies with what else people call things: few phrases need them."""
+        return [Vocabulary.of(view, spoken=True) for view in self._views]
 
     def indices(self, phrase: NounPhrase, alike: bool) -> list[int]:
         matches, as_named = self._matches(phrase)
@@ -182,18 +186,14 @@ class _Reader:
             )
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
-            for groups, vocabularies in (
-                (_AS_SAID, self._vocabularies),
-                (SAME_THING, self._vocabularies),
-                (SAME_THING, self._spoken),
-                (NEAR_SYNONYMS, self._vocabularies),
-            ):
+            for groups, spoken in (*NAMED, (NEAR_SYNONYMS, False)):
+                vocabularies = self._spoken if spoken else self._vocabularies
                 every = {
                     i: match(tried, head, v, groups, naming=not phrase.generic) for i, v in enumerate(vocabularies)
                 }
                 found = {i: m for i, m in every.items() if m is not None}
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
-                if exact or (found and groups is _AS_SAID):
+                if exact or (found and not groups):
                     return exact or found, groups is not NEAR_SYNONYMS
         raise self._not_found(phrase)
 

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolhand.tool_nodes.language.words import plural, singular
+from toolhand.tool_nodes.language.words import COUNTS, counted, one_of
 
 _LONGEST_QUOTE = 80
 """Longest description that is quoted [characters]."""
 _SHOWN_NAMES = 10
 """Most objects that are named where none is what was meant."""
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 NOTHING_REAL = "unicorn"
 """A name that nothing here has: a pointing tool answers with what it sees."""
@@ -69,7 +68,7 @@ def quoted(text: str) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """ "red box, two cans", at most ten of them."""
-    shown = [name if n == 1 else f"{_counted(n)} {plural(name)}" for name, n in Counter(names).items()]
+    shown = [name if n == 1 else counted(n, name) for name, n in Counter(names).items()]
     more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
     return ", ".join(shown[:_SHOWN_NAMES] + more) or _NOTHING
 
@@ -90,19 +89,9 @@ def names_seen(text: str) -> list[tuple[str, str, int]]:
         if several is None:
             names.append((part, part, 1))
             continue
-        number = NUMBERS.index(several[1]) if several[1] in NUMBERS else int(several[1])
+        number = COUNTS.index(several[1]) if several[1] in COUNTS else int(several[1])
         names.append((one_of(several[2]), several[2], number))
     return names
-
-
-def one_of(name: str) -> str:
-    """A name in the singular: "red box" of "red boxes"."""
-    *words, last = name.split()
-    return " ".join([*words, singular(last)])
-
-
-def _counted(number: int) -> str:
-    return NUMBERS[number] if number < len(NUMBERS) else str(number)
 
 
 def _form(template: str) -> re.Pattern[str]:
@@ -114,6 +103,6 @@ def _form(template: str) -> re.Pattern[str]:
 
 _NOTHING = "nothing on the table"
 _SEEN = re.compile(r"I see: ([^;]*)")
-_SEVERAL = re.compile(rf"({'|'.join(NUMBERS[2:])}|\d+) (.+)")
+_SEVERAL = re.compile(rf"({'|'.join(COUNTS[2:])}|\d+) (.+)")
 _MORE = re.compile(r"and \d+ more")
 _FORMS = tuple(map(_form, (UNKNOWN, ALIKE, STRANGE, PLAIN)))

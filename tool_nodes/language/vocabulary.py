@@ -21,6 +21,7 @@ from toolhand.tool_nodes.language.words import (
     PACKAGING,
     RELATIVE,
     SAME_STEM,
+    SAME_THING,
     SHADES,
     SIDES,
     is_slip,
@@ -183,6 +184,11 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary, naming: bool = Tr
         *COLOUR_FAMILIES.get(own_base, ()),
     )
     return Match(0, 1, True) if base in own_names and not (shade and shade == "dark" == own_shade) else None
+
+
+NAMED: tuple[tuple[Mapping[str, frozenset[int]], bool], ...] = (({}, False), (SAME_THING, False), (SAME_THING, True))
+"""How a name is looked for, in this order: groups of words for one thing, and whether what else people call it counts
+(`spoken` of `Vocabulary.of`)."""
 
 
 def match(

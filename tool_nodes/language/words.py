@@ -379,6 +379,23 @@ def plural(name: str) -> str:
     return name + "s"
 
 
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+"""How so many things are counted in words."""
+
+
+def counted(number: int, name: str) -> str:
+    """ "two cans"; the name may be singular or plural already."""
+    word = COUNTS[number] if number < len(COUNTS) else str(number)
+    one = one_of(name)
+    return f"{word} {one if number == 1 else plural(one)}"
+
+
+def one_of(name: str) -> str:
+    """A name in the singular: "red box" of "red boxes"."""
+    *words, last = name.split()
+    return " ".join([*words, singular(last)])
+
+
 def is_plural(word: str) -> bool:
     """True if the word looks like a plural noun."""
     return singular(word) != word

@@ -12,8 +12,8 @@ from toolhand.agent_node.policies.scripted.commands import Command
 from toolhand.agent_node.policies.scripted.points import the
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
-from toolhand.tool_nodes.language.vocabulary import Vocabulary, match
-from toolhand.tool_nodes.language.words import SAME_THING, stem
+from toolhand.tool_nodes.language.vocabulary import NAMED, Vocabulary, match
+from toolhand.tool_nodes.language.words import stem
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 TO_EMPTY_IT = 'say "put it down" to empty it'
@@ -116,7 +116,7 @@ def left_empty(code: ErrorCode, began: bool, moved: bool) -> str:
 
 def _products(words: Sequence[str], head: str) -> frozenset[str]:
     """Names of the products that words with a head noun may mean."""
-    for groups, spoken in (({}, False), (SAME_THING, False), (SAME_THING, True)):
+    for groups, spoken in NAMED:
         found = [name for name, said in _vocabularies(spoken) if match(words, head, said, groups) is not None]
         if found:
             return frozenset(found)

@@ -358,14 +358,14 @@ class _Episode:
         assert self._target is not None
         x, y = self._target
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
-        calls = [] if self._has_cloud else [ToolCall("robot.get_depth_with_pointcloud", {})]
-        calls.append(ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image}))
+        cloud = [] if self._has_cloud else [ToolCall("robot.get_depth_with_pointcloud", {})]
+        calls = [*cloud, ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
         calls += [wording.grasp_call(self._image)] * (1 + self._failed_grasps)
         calls.append(ToolCall("robot.what_is_in_the_way", {"point": [x, y]}))
         responses = yield ScriptStep(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
-        *responses, way = responses[not self._has_cloud :]
+        *responses, way = responses[len(cloud) :]
         self._way.look(way)
         yield from self._way.first(self._name, self._image)
         if is_poor(responses[0], responses[-1]) or self._failed_grasps >= FAILED_TWICE:

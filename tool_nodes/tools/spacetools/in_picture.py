@@ -7,6 +7,7 @@ from scipy import ndimage
 
 from toolhand.tool_nodes.geometry import pixel
 from toolhand.tool_nodes.motion.targets import shown_at
+from toolhand.tool_nodes.perception.masks import inner_point
 from toolhand.tool_nodes.perception.neighbours import neighbours
 from toolhand.tool_nodes.perception.support import lie_of
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -45,13 +46,11 @@ def hemmed_in(error: ToolError, mask: BoolArray, frame: Frame, marks: Marks | No
     others = [other.mask & ~mask for other in neighbours(frame, mask, around) if other.one < _PART]
     masks = [mask, *(other for other in others if other.any())]
     lie = lie_of(frame, masks, 0)
-    facts = lie.facts(masks)
-    found = [*facts["above"], *facts["beside"]]
-    if not found:
+    if lie.first is None:
         return ToolResult(error=error)
-    x, y = found[0]
+    x, y = inner_point(masks[lie.first])
     number = marks.at(*pixel((x, y), frame.size)) if marks is not None and marks.frame is frame else None
     named = f"mark {number}, at ({x:.3f}, {y:.3f})," if number else f"what is seen at ({x:.3f}, {y:.3f})"
     why = "lies on it" if lie.above else "leaves no room for the fingers beside it"
     told = error.reworded(f"{error.message} {named[0].upper()}{named[1:]} {why}.", "Take that away first.")
-    return ToolResult(error=told, facts={"in_the_way": facts})
+    return ToolResult(error=told, facts={"in_the_way": lie.facts(masks)})
