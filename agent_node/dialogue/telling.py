@@ -13,7 +13,7 @@ _LEFT, _RIGHT = 0.4, 0.6
 _BACK, _FRONT = 0.35, 0.6
 """The same from top to bottom [-]: the table is seen from 0.15 to 0.9."""
 _POINT = re.compile(
-    r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? at \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
+    r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? (?:at|to) \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
 )
 """A normalized point of a picture in a sentence."""
 

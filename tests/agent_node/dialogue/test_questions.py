@@ -13,7 +13,7 @@ from toolhand.agent_node.conversation_settings import AS_SPACETOOLS
 from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.dialogue.questions import question_policy
-from toolhand.agent_node.dialogue.telling import side_words, sides
+from toolhand.agent_node.dialogue.telling import side_words, sides, without_points
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, Spot
 from toolhand.agent_node.policy import Message
@@ -178,6 +178,18 @@ def test_what_is_held_is_told_by_its_name() -> None:
         Message("tool", "", "Captured.", 1),
     ]
     assert "I hold the lemon. It stood on the left at the front of the table." in policy.respond(conversation).text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The can is at (0.10, 0.20).", "The can is on the left at the back."),
+        ("Which can, at (0.10, 0.20)?", "Which can?"),
+        ("I took the tin to (0.50, 0.90) first.", "I took the tin (in the middle at the front) first."),
+    ],
+)
+def test_an_operator_is_told_sides_in_the_place_of_points(text: str, told: str) -> None:
+    assert without_points(text) == told
 
 
 def test_numbers_and_names_are_plain_words() -> None:
