@@ -21,8 +21,13 @@ def until(true: Callable[[], Any], longest_s: float = LONGEST_S) -> Any:
 
 
 def alive(process: int) -> bool:
-    """Whether a process exists and does not only wait to be reaped by somebody else."""
+    """Whether a process exists and does not only wait to be reaped by somebody else.
+
+    Its first thread may be over while another still holds its sockets: then it lives.
+    """
     try:
-        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+        if Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z":
+            return True
+        return len(list(Path(f"/proc/{process}/task").iterdir())) > 1
     except OSError:
         return False

@@ -26,8 +26,11 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 def alive(pid: int) -> bool:
+    """Whether it runs: a zombie does while a thread of it is not over."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            return True
+        return len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
     except OSError:
         return False
 
