@@ -10,6 +10,7 @@ from toolhand.agent_node.dialogue.telling import bare, joined, side_words
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
+from toolhand.tool_nodes.language.unfound import unfound_in
 from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 
@@ -161,16 +162,25 @@ class Comparing(SeeingAnswers):
         raise Done("Something is in it.", f"{'Yes' if full else 'No'}: I see {told} in {the(bare(thing))}.")
 
     def _colour(self) -> Script:
-        thing = self._act.things[0]
+        thing, part = bare(self._act.things[0]), ""
         yield from self._look()
+        [response] = yield from self._all([thing])
+        unfound = None if response.ok else unfound_in(response.text)
+        if unfound is not None and unfound.strange and any(word not in unfound.strange for word in thing.split()):
+            part = " ".join(unfound.strange)  # "mustard cap": a part of something
+            thing = " ".join(word for word in thing.split() if word not in (*unfound.strange, "of", "the"))
         points = yield from self._points(thing)
         self._require_one(points, thing)
-        asked = [f"{colour} {bare(thing)}" for colour in (*_COLOURS, *_MORE_COLOURS)]
+        colours = (*_COLOURS, *_MORE_COLOURS)
+        asked = [f"{thing} with the {colour} {part}" if part else f"{colour} {thing}" for colour in colours]
         responses = yield from self._all(asked)
-        colours = [phrase.split()[0] for phrase, each in zip(asked, responses, strict=True) if each.ok and each.points]
-        if not colours:
-            raise Done("I cannot tell.", f"I see {the(bare(thing))}, but cannot name its colour.")
-        raise Done("I have looked.", f"{the(bare(thing)).capitalize()} is {joined(colours)}.")
+        seen = [colour for colour, each in zip(colours, responses, strict=True) if each.ok and each.points]
+        named = f"{the(part)} of {the(thing)}" if part else the(thing)
+        if not seen:
+            raise Done(
+                "I cannot tell.", f"I see {the(thing)}, but cannot name the colour of {the(part) if part else 'it'}."
+            )
+        raise Done("I have looked.", f"{named.capitalize()} is {joined(seen)}.")
 
 
 def _first(things: Sequence[MeasuredThing], word: str) -> tuple[MeasuredThing, list[MeasuredThing]]:

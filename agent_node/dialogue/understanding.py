@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolhand.agent_node.dialogue.acts import Deed, GroupAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.languages import answer_in_its_language
+from toolhand.agent_node.dialogue.naming import objects_of
 from toolhand.agent_node.dialogue.pointing import PointedNouns
 from toolhand.agent_node.dialogue.reading import act_of, spread
 from toolhand.agent_node.memory import without_point
@@ -25,6 +26,9 @@ MOST_ACTS = 10
 """Most acts of an utterance [-]: a longer plan is no longer one that a listener has in mind."""
 _QUOTED = 120
 """Longest utterance that is quoted [characters]."""
+_SURE_OF_ALL = 0.7
+"""Least certainty of a plan that moves everything without asking [0..1]: below it 6 of 7 such plans of the voices that
+were read meant something else."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +104,44 @@ class Understanding:
                 own = act.words.removeprefix("answer ")
                 lead = "" if own and own in refused.message else f'"{quoted}": '
                 return HeardWords(answer=f"{lead}{refused.message}", code=refused.code)
-        moves = any(isinstance(act_of(act), Deed | SkillAct | GroupAct) for act in meant)
-        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if moves else ""
-        return HeardWords(spread(meant), asks if certainty < SURE else "")
+        asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if _moves(meant) else ""
+        return HeardWords(spread(meant), asks if certainty < _sure(meant) else "")
 
     def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
         nouns, context = PointedNouns(plain, pointed), without_point(context_of(self.before, question))
         found = self._exact.read(nouns.text)
-        if found is None and is_stop(plain):
-            return (PlanAct("fixed", words="stop"),), 1.0
+        if found is not None:
+            return nouns.put_back(found.plan), found.certainty
         for reader in (self._exact, self._reader):
             found = found or reader.read(nouns.text, context)
-        return None if found is None else (nouns.put_back(found.plan), found.certainty)
+        # Nothing moves while this is heard: an order with a word of stopping in it is asked about.
+        stops = is_stop(plain)
+        if stops and (found is None or found.certainty < SURE or not _names_one(found.plan, plain)):
+            return (PlanAct("fixed", words="stop"),), 1.0
+        return None if found is None else (nouns.put_back(found.plan), 0.0 if stops else found.certainty)
 
 
 _NOTHING = PlanAct("fixed", words="nothing")
 
 
+def _moves(plan: Plan) -> bool:
+    """Whether an act of a plan moves the arm."""
+    return any(isinstance(act_of(act), Deed | SkillAct | GroupAct) for act in plan)
+
+
 def _not_understood(sentence: str) -> HeardWords:
     return HeardWords(answer=sentence, code=ErrorCode.NOT_UNDERSTOOD)
+
+
+def _sure(plan: Plan) -> float:
+    """Least certainty of a plan that is carried out without asking [0..1]."""
+    everything = any(ref.quantity.startswith("everything") for act in plan for ref in act.objects)
+    return _SURE_OF_ALL if everything else SURE
+
+
+def _names_one(plan: Plan, utterance: str) -> bool:
+    """Whether a plan moves something by a name that an utterance has."""
+    said = set(words_only(tokenize(utterance)))
+    named = {word for act in plan for ref in objects_of(act) for word in ref.words.split()}
+    return _moves(plan) and not said.isdisjoint(named)

@@ -24,6 +24,7 @@ from toolhand.sim.tasks.predicates import (
     tilt,
 )
 from toolhand.sim.tasks.regions import TableRegion, in_region, outside_m
+from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
 from toolhand.tool_nodes.types import FloatArray
 
 Direction = Literal["left", "right", "front", "behind"]
@@ -49,6 +50,8 @@ LOOSELY_M = 0.30
 """Objects that a place of two relations speaks of are at most this far, edge to edge [m]."""
 LINE_M = 0.05
 """An object is in line with two others where its middle is this close to the line through theirs [m]."""
+_LONG = 2.0
+"""What is longer than both its other sides by this factor is upright on its end, however it stands by itself [-]."""
 _ELSEWHERE_M = 0.05
 """What was moved somewhere else is at least this far from where it was [m]."""
 
@@ -414,7 +417,12 @@ class Upright:
         """See GoalPlace."""
         if fault := change.view.fault_on_table(moved):
             return fault
-        return None if tilt(STANDING, change.after[moved]) < THRESHOLDS.tilt_rad else f"{moved} lies."
+        *_, middle, length = sorted(sides := change.scene.find(moved).asset.size_m)
+        off = tilt(STANDING, change.after[moved])
+        if length > _LONG * middle:  # it stands on either end
+            along = matrix_from_quat_wxyz(change.after[moved].quat_wxyz)[2, sides.index(length)]
+            off = float(np.arccos(min(abs(along), 1.0)))
+        return None if off < THRESHOLDS.tilt_rad else f"{moved} lies."
 
 
 def free_spots(moved: str, others: Sequence[str], change: Change, spare_m: float = 0.0) -> FloatArray:

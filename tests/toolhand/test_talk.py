@@ -79,14 +79,14 @@ def test_a_sentence_is_one_run_whatever_has_to_be_looked_at_on_the_way(
 ) -> None:
     words = ["pick up the blue one", "put all cans in the bowl", "where is the lemon?"]
     _, shown = speak([*words, "exit"], monkeypatch, capsys, tmp_path)
-    assert "unicorn" not in shown
+    assert "skyscraper" not in shown
     assert "Where are" not in shown
     entries = list_runs(tmp_path)
     assert [entry.words for entry in entries] == words
     for entry in entries:
         report = (Path(entry.path) / "report.html").read_text()
         assert entry.words in report
-        assert "unicorn" not in report
+        assert "skyscraper" not in report
         assert entry.command is not None
         assert "\n" not in entry.command
         assert shlex.split(entry.command)[:2] == ["toolhand", "run"]

@@ -17,7 +17,7 @@ _LONGEST_QUOTE = 80
 _SHOWN_NAMES = 10
 """Most objects that are named where none is what was meant."""
 
-NOTHING_REAL = "unicorn"
+NOTHING_REAL = "skyscraper"
 """A name that nothing here has: a pointing tool answers with what it sees."""
 ALIKE = "no '{asked}' here; do you mean {alike}? I see: {seen}"
 UNKNOWN = "I do not know '{unknown}', so I cannot say whether '{asked}' is here: I know {known}; I see: {seen}"

@@ -183,7 +183,8 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary, naming: bool = Tr
         *COLOUR_FAMILIES.get(f"{own_shade} {own_base}".strip(), ()),
         *COLOUR_FAMILIES.get(own_base, ()),
     )
-    return Match(0, 1, True) if base in own_names and not (shade and shade == "dark" == own_shade) else None
+    opposite = {shade, own_shade} == {"dark", "light"}
+    return Match(0, 1, True) if base in own_names and not opposite and not shade == own_shade == "dark" else None
 
 
 NAMED: tuple[tuple[Mapping[str, frozenset[int]], bool], ...] = (({}, False), (SAME_THING, False), (SAME_THING, True))

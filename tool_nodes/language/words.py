@@ -268,7 +268,11 @@ RELATIVE = _meaning(
 )
 """Adjectives that hold relative to the other candidates."""
 
-SHADES = {"dark": "dark", "deep": "dark", "light": "light", "pale": "light", "bright": "", "vivid": ""}
+SHADES = {
+    **dict.fromkeys(("dark", "deep", "darker", "darkest"), "dark"),
+    **dict.fromkeys(("light", "pale", "paler"), "light"),
+    **dict.fromkeys(("bright", "vivid", "brighter", "brightest"), ""),
+}
 COLOURS = _meaning(
     {
         "red": "red crimson scarlet reddish",

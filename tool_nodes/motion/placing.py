@@ -37,6 +37,8 @@ _INSIDE_M = 0.08
 """So far around a point a container is searched for room [m]: half of the largest one; a round figure."""
 _MOST_OUTSIDE = 24
 """Places outside of a container that are met in that search before it ends [-]; each takes some 10 ms."""
+_ALIKE = 0.04
+"""Shares of an object's base that lie on something are alike up to this [-]: a cell of 1 cm under the smallest one."""
 _SPARE_M = 0.005
 """Room that a place which is offered has beside the object [m]: a point of the picture is rounded to 1 mm."""
 _TURNS = 8
@@ -113,25 +115,36 @@ def _cells_under(
 def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, reach: Reach) -> Iterator[PlaceCandidate]:
     """Hand poses that set the held object down on a point (3,) of the base frame.
 
-    Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim. On
-    open ground it must rest on one surface, and may come to rest 1 cm beside the point if the point itself has too
-    little room.
+    Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim; the
+    turns by which the least of it lies on walls and on other objects come first. On open ground it must rest on one
+    surface, and may come to rest 1 cm beside the point if the point itself has too little room.
     """
     into = is_cavity(heights, point)
     shifts = [np.zeros(2)]
     if not into:
         shifts += [_NUDGE * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
+    turns = [rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS]
     for drops, shift in product(_DROPS_INTO if into else _DROPS, shifts):
         target = point + np.array([*shift, 0.0])
         if not reach.contains(target[:2]):
             continue
-        for drop, yaw in product(drops, _YAWS):
-            R = rotation_z(yaw) @ held.R_base_gripper
+        ways = list(product(drops, turns))
+        if into:
+            covers = [round(_covers(heights, target, R, held) / _ALIKE) for R in turns]
+            ways = [ways[k] for k in np.argsort(np.tile(covers, len(drops)), kind="stable")]
+        for drop, R in ways:
             support = float(point[2]) if into else _support(heights, target, R, held)
             if support is None:
                 continue
             position = np.array([*target[:2], support + drop]) - R @ held.middle
             yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
+
+
+def _covers(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float:
+    """Share [0..1] of the base of a held object that is over what rises from a point (3,); 1 where most is unseen."""
+    _, found, _ = _cells_under(heights, *_base_at(target, R, held))
+    seen = found[~np.isnan(found)]
+    return float(np.mean(seen > target[2] + STEP_TOLERANCE)) if len(seen) > len(found) / 2 else 1.0
 
 
 def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
@@ -158,22 +171,16 @@ def _base_at(target: FloatArray, R: FloatArray, held: HeldObject) -> tuple[Float
 def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> FloatArray:
     """The place (3,) in a container that is nearest to a point in it (3,), and has room for the held object [m].
 
-    The point itself where it has room, where it is in no container, and where nothing in this one has.
+    Where nothing in it has, the place where the least of the object would lie on walls and on other objects; the point
+    itself where it is in no container.
     """
     if not is_cavity(heights, point):
         return point
-    outside = 0
-    for place in (point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))):
-        turned = (rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS])
-        under = (footprint_support(heights, *_base_at(place, R, held)) for R in turned)
-        if not any(height <= point[2] + STEP_TOLERANCE for height in under):
-            continue
-        if place is point or is_cavity(heights, place):
-            return place
-        outside += 1
-        if outside == _MOST_OUTSIDE:
-            break
-    return point
+    places = [point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))]
+    turned = [rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS]]
+    covers = [round(min(_covers(heights, place, R, held) for R in turned) / _ALIKE) for place in places]
+    best = np.argsort(covers, kind="stable")[: 1 + _MOST_OUTSIDE]
+    return next((places[k] for k in best if k == 0 or is_cavity(heights, places[k])), point)
 
 
 def free_near(

@@ -20,6 +20,7 @@ from toolhand.tool_nodes.motion.targets import HeldObject
 from toolhand.tool_nodes.motion.turning import stood_up
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import (
     CollisionScene,
@@ -316,6 +317,14 @@ class GuardedSkills(GuardedReturns):
                     raise
                 continue
             self.run_place(plan)
+            high = 2.0 * float(turned.box.half_extents[2])
+            seen = seen_heights(self._camera.capture()).support_height(plan.candidate.point[:2], _BESIDE_M)
+            if seen < _STANDS_SHARE * high:
+                raise ToolError(
+                    ErrorCode.OBJECT_DROPPED,
+                    f"The {called} does not stay upright: what is seen there is {100 * seen:.0f} cm high, and not "
+                    f"{100 * high:.0f} cm.",
+                )
             return f"The {called} stands on the table, upright."
         raise ToolError(
             ErrorCode.PLACE_BLOCKED,
@@ -324,6 +333,10 @@ class GuardedSkills(GuardedReturns):
         )
 
 
+_STANDS_SHARE = 0.7
+"""What stands on its end is seen at least so high [-], of its length: the depth of a narrow top is uncertain."""
+_BESIDE_M = 0.03
+"""Its top is seen no further than this from the middle of where it was set down [m]."""
 _OVER_THE_TABLE = ("point_at", "hand_over", "stand_upright")
 """Skills that begin at the park position: their way is planned by an image of the table without the arm in it."""
 _SAME_Q = 0.05

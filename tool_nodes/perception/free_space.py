@@ -52,7 +52,7 @@ WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 _WORDS = {"left_of": "left of", "right_of": "right of", "in_front_of": "in front of", "next_to": "next to"}
 _HOW_MANY = {
     "in": (1, 1), "on": (1, 1), "between": (2, 2), "in_line": (2, 2), "anywhere": (0, 0), "at": (0, 0),
-    "region": (0, 0), "moved": (0, 1),
+    "region": (0, 0), "moved": (0, 99),
 }  # fmt: skip
 """Least and greatest number of objects that a place refers to; the other relations take 1 to 99."""
 

@@ -117,7 +117,10 @@ def wish(
 
     several = any(not part.denied for part in request.also)
     own, total = 0, np.zeros(xy.shape[:2])
-    for part in (replace(request, also=()), *request.also):
+    parts = (replace(request, also=()), *request.also)
+    if any(part.relation == "region" and part.region != "middle" and not part.denied for part in parts):
+        parts = tuple(part for part in parts if part.region != "middle" or part.denied)  # of a side its middle is best
+    for part in parts:
         meant, own = objects(own, len(part.references)), own + len(part.references)
         if part.denied:
             total[_holds(part, xy, meant, moved, frame)] = np.inf

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from toolhand.agent_node.plan.reader import CanonicalReader, ShippedReader, Understood
-from toolhand.agent_node.plan.reading import say, say_act
+from toolhand.agent_node.plan.reading import is_plan, read_plan, say, say_act
 from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
 from toolhand.agent_node.policies.scripted.nouns import target_of
 from toolhand.agent_node.policies.scripted.places import place_of
@@ -153,7 +153,10 @@ def understand(text: str, context: str = "") -> Understood | None:
 
 @lru_cache(maxsize=512)
 def _read(text: str, context: str) -> Understood | None:
-    return CanonicalReader().read(text, context) or ShippedReader().read(text, context)
+    understood = CanonicalReader().read(text, context) or ShippedReader().read(text, context)
+    if (understood is None or understood.certainty < SURE) and is_plan(text):
+        return Understood(read_plan(text))
+    return understood
 
 
 def command_of(plan: Plan) -> Command:

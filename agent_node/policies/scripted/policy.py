@@ -255,7 +255,7 @@ class _Episode:
         """Locate the target, every reference and a place for it, before anything moves."""
         command, target = self._command, self._command.target
         wanted = [target] if target else []
-        sides = bool(target and any(s.positional for s in target.selectors))
+        sides = bool(target and (target.point or any(s.positional for s in target.selectors)))
         calls = [self._detect(name) for name in (*(phrase.text for phrase in wanted), *self._named_references())]
         heeded = bool(target and wording.needs_thing(command))
         calls += [self._ask_spot()] if command.action == "place" and not heeded else []
@@ -308,7 +308,16 @@ class _Episode:
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
-        by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
+        if self._moved and self._target is not None and plain is not None:  # it may lie elsewhere than was said
+            others = [point for point in self._alike if not near(point, self._target)]
+            left = [point for point in plain.points if not any(near(point, other) for other in others)]
+            if len(left) == 1:
+                return left[0]
+        by_side = (
+            phrase.point is None
+            and all(s.positional for s in phrase.selectors)
+            and not (phrase.relation or phrase.excluded)
+        )
         if plain is not None and by_side and len(plain.points) > 1:
             picked = select_points(phrase.selectors, plain.points)
             if len(picked) == 1:
@@ -427,7 +436,8 @@ class _Episode:
         fresh = responses[0].points[0] if responses[0].points and stays and seen else None
         if kept and responses[0].error in NO_PLACE:
             raise unmet(f"place {self._name} {self._where}", responses[0])
-        best = self._spot if fresh and self._spot and self._command.relation == "in" else fresh or self._spot
+        keeps = self._command.relation == "in" and not self._failed_spots  # it was chosen for the object's size
+        best = self._spot if fresh and self._spot and keeps else fresh or self._spot
         beside = [point for group in self._references for point in group]
         middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
         spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))

@@ -160,6 +160,13 @@ def test_words_of_stopping_are_heard_before_any_reader(words: str) -> None:
     assert Understanding(Fixed("pick up the lemon")).hear(words).steps == ("stop",)
 
 
+@pytest.mark.parametrize("words", ["whoa, ok, can you take the lemon", "the lemon comes here, there is space enough"])
+def test_an_order_with_a_word_of_stopping_in_it_is_asked_about(words: str) -> None:
+    heard = Understanding(Fixed("pick up the lemon")).hear(words)
+    assert heard.steps == ("pick up the lemon",)
+    assert heard.asks
+
+
 class Fixed:
     """A reader of one plan."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -124,6 +126,15 @@ def test_what_lies_is_not_upright() -> None:
     )
     assert Upright().fault("cola_1", Change(SCENE, before, before, T_BASE_CAMERA)) is None
     assert Upright().fault("cola_1", Change(SCENE, before, before | {"cola_1": lying}, T_BASE_CAMERA))
+
+
+@pytest.mark.parametrize(("quat_wxyz", "stands"), [((1, 0, 0, 0), False), ((0.5**0.5, 0, 0.5**0.5, 0), True)])
+def test_what_rolls_stands_on_its_end(quat_wxyz: tuple[float, ...], stands: bool) -> None:
+    scene = replace(SCENE, objects=(*SCENE.objects, PlacedObject("torch", "flashlight", ZERO, 0.0)))
+    before = {each: state(each, *xy) for each, xy in BEFORE.items()}
+    torch = ObjectState("torch", np.array([0.2, 0, 0.065]), np.array(quat_wxyz), np.zeros(6), frozenset({"table"}))
+    fault = Upright().fault("torch", Change(scene, before, before | {"torch": torch}, T_BASE_CAMERA))
+    assert (fault is None) == stands
 
 
 @pytest.mark.parametrize("region", TABLE_REGIONS)
