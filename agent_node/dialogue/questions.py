@@ -18,7 +18,7 @@ from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Respo
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
-from toolhand.tool_nodes.language.words import counted
+from toolhand.tool_nodes.language.words import GENERIC, counted, one_of
 from toolhand.tool_nodes.results import ErrorCode
 
 THINGS = "things"
@@ -228,8 +228,10 @@ class _Answering(Comparing, Relating):
         raise Done("I have looked.", f"I see {counted(len(found), 'thing')}. {sides(found)}{held}")
 
     def _how_many(self) -> Script:
-        yield from self._look()
         asked = bare(self._thing())
+        if one_of(asked) in GENERIC:
+            yield from self._see()
+        yield from self._look()
         [response] = yield from self._all([asked])
         if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot count them.", f"{response.error}: {response.text}")
