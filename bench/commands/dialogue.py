@@ -13,32 +13,29 @@ from toolhand.bench.options import BenchOptions
 
 @dataclass(frozen=True)
 class Options(BenchOptions):
-    """Hold conversations of 2 to 6 utterances in physics; each is judged by the goal that its maker means.
+    """Say sentences that people wrote to a robot in physics; each is judged by the meaning that was written beside it.
 
     The exit status is 1 where success was claimed of what is not so, something moved that nobody asked for, or with
-    `--over` a conversation did not end the same.
+    `--over` a talk did not end the same.
 
     Attributes:
-        n: Conversations, 40 where left out; with `--said` so many of the sentences, all where left out.
-        first_seed: Seed of the first conversation, which decides its first kind too.
-        said: Sentences that were written by hand instead, each said once: `tuned` was there while the reader was made,
-            `unseen`, `fresh`, `independent` and `voices` were measured before the kinds that failed were repaired,
-            nothing was repaired for `unheard`; or a file of your own, as bench/dialogue/said.py says, that ends with
-            .yaml.
+        n: So many of the sentences, all where left out; with `--over` talks, 12 where left out.
+        said: The list: `tuned` was there while the reader was made, `unseen`, `fresh`, `independent` and `voices` were
+            measured before the kinds that failed were repaired, nothing was repaired for `unheard`; or a file of your
+            own, as bench/dialogue/said.py says, that ends with .yaml.
         plan_reader: Who reads them: `learned`, `canonical`, or the spec of a policy to ask, such as openai:MODEL.
-        undo: Deeds instead that are taken back, of each kind in turn; measured is how far off the object stands.
-        over: Say each conversation twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
-        out: Folder for what came of each conversation; the same command goes on after a break.
+        undo: Take back what was done as meant; measured is how far off the object stands.
+        over: Say talks of the list twice instead, in process and over `mcp` or `ros`: what comes of it is the same.
+        out: Folder for what came of each sentence; the same command goes on after a break.
         jobs: Processes.
     """
 
     WORK = "toolhand.bench.dialogue.command:BENCH"
 
     n: int | None = None
-    first_seed: int = 0
-    said: str = ""
+    said: str = "voices"
     plan_reader: str = "learned"
-    undo: int = 0
+    undo: bool = False
     over: Literal["", "mcp", "ros"] = ""
     backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
     out: Path | None = None

@@ -1,4 +1,4 @@
-"""`toolhand bench dialogue`: conversations in physics, judged after every utterance by the goal of their maker."""
+"""`toolhand bench dialogue`: sentences that people wrote, said in physics and judged by their meanings."""
 
 from __future__ import annotations
 
@@ -11,33 +11,23 @@ import numpy as np
 
 from toolhand.agent_node.runs.folder import write_json
 from toolhand.bench.commands.dialogue import Options
-from toolhand.bench.dialogue.conversation import (
-    ConversationJob,
-    UtteranceRecord,
-    crashed,
-    hold_conversation,
-    record_from,
-)
+from toolhand.bench.dialogue.conversation import UtteranceRecord, record_from
 from toolhand.bench.dialogue.outcomes import OUTCOMES
 from toolhand.bench.dialogue.over import OtherWay, compare, difference_line
 from toolhand.bench.dialogue.said import said_file
 from toolhand.bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs, say_lines
-from toolhand.bench.dialogue.undoing import UndoJob, crashed_undo, undo_once
 from toolhand.bench.frame import Benchmark, Document
 from toolhand.bench.grasp.records import RunFolder, resumed
 from toolhand.bench.stats import machine, rate_row, timing_row
 from toolhand.training.pool.parallel import run_jobs
 
-_CONVERSATIONS = 40
-"""Conversations where no number is named: of every second kind one, in minutes."""
+_TALKS = 12
+"""Talks that are said twice where no number is named: minutes."""
 _WRONG = ("false success", "guessed at a tie", "wrong answer", "moved unasked")
 """Outcomes that claim what is not so, or move what nobody asked for: the exit status is 1."""
 
 
-DialogueJob = ConversationJob | SaidJob | UndoJob
-
-
-class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
+class DialogueBench(Benchmark[Options, SaidJob, UtteranceRecord]):
     """See `toolhand.bench.commands.dialogue`."""
 
     name = "dialogue"
@@ -47,29 +37,22 @@ class DialogueBench(Benchmark[Options, DialogueJob, UtteranceRecord]):
         return OVER(options) if options.over else super().__call__(options)
 
     def title(self, options: Options) -> str:
-        if options.said:
-            groups = said_jobs(options.said, options.backends, options.n, options.plan_reader)
-            count = sum(len(job.lines) for job in groups)
-            return f"{count} sentences written by hand, {options.said}, perception {options.backends.perception}"
-        what, seeds = "deeds to take back" if options.undo else "conversations", _seeds(options)
-        return f"{len(seeds)} {what}, seeds {seeds[0]}..{seeds[-1]}, perception {options.backends.perception}"
+        count = sum(len(job.lines) for job in _said(options))
+        return f"{count} sentences written by hand, {options.said}, perception {options.backends.perception}"
 
-    def jobs(self, options: Options) -> Sequence[DialogueJob]:
+    def jobs(self, options: Options) -> Sequence[SaidJob]:
         if options.out is not None:
             RunFolder(options.out).open(_settings(options))
-        if options.said:
-            return said_jobs(options.said, options.backends, options.n, options.plan_reader)
-        kind = UndoJob if options.undo else ConversationJob
-        return [kind(seed, options.backends) for seed in _seeds(options)]
+        return _said(options)
 
-    def measure(self, options: Options, jobs: Sequence[DialogueJob]) -> list[UtteranceRecord]:
+    def measure(self, options: Options, jobs: Sequence[SaidJob]) -> list[UtteranceRecord]:
         """See Benchmark; what the folder of the run has is not done again."""
         folder = None if options.out is None else RunFolder(options.out)
         kept = resumed(
             {job.key: job for job in jobs},
             folder,
             lambda kept, key, job: kept.find_as(key, lambda documents: [record_from(each) for each in documents]),
-            lambda missing: run_jobs(_Keeping(folder), missing, options.jobs, _crashed, _note),
+            lambda missing: run_jobs(_Keeping(folder), missing, options.jobs, crashed_lines, _note),
         )
         return [record for records in kept for record in records]
 
@@ -103,17 +86,18 @@ class SaidTwice(Benchmark[Options, Options, dict[str, Any]]):
     name = "dialogue"
 
     def title(self, options: Options) -> str:
-        seeds = _seeds(options)
-        return f"{len(seeds)} conversations, seeds {seeds[0]}..{seeds[-1]}, in process and over {options.over}"
+        return f"{options.n or _TALKS} talks, {options.said}, in process and over {options.over}"
 
     def measure(self, options: Options, jobs: Sequence[Options]) -> list[dict[str, Any]]:
         load = round(os.getloadavg()[0], 2)
-        return [{"load_before": load, **compare(cast(OtherWay, options.over), _seeds(options), options.backends)}]
+        every = said_jobs(options.said, options.backends)
+        talks = [job for job in every if job.lines[0].talks][: options.n or _TALKS]
+        return [{"load_before": load, **compare(cast(OtherWay, options.over), talks, options.backends)}]
 
     def document(self, options: Options, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {
             "over": options.over,
-            "first_seed": options.first_seed,
+            "source": f"said {said_file(options.said).stem}",
             **options.backends.document(),
             "machine": machine(),
             **records[0],
@@ -130,15 +114,13 @@ class SaidTwice(Benchmark[Options, Options, dict[str, Any]]):
 BENCH, OVER = DialogueBench(), SaidTwice()
 
 
-def _seeds(options: Options) -> range:
-    count = options.undo or options.n or _CONVERSATIONS
-    return range(options.first_seed, options.first_seed + count)
+def _said(options: Options) -> list[SaidJob]:
+    return said_jobs(options.said, options.backends, options.n, options.plan_reader, options.undo)
 
 
 def _settings(options: Options) -> dict[str, Any]:
-    source = f"said {said_file(options.said).stem}" if options.said else "undo" if options.undo else "made"
-    reader = {"reader": options.plan_reader} if options.said else {}
-    return {"source": source, **reader, "first_seed": options.first_seed, **options.backends.document()}
+    source = f"said {said_file(options.said).stem}{', undone' if options.undo else ''}"
+    return {"source": source, "reader": options.plan_reader, **options.backends.document()}
 
 
 class _Keeping:
@@ -147,23 +129,11 @@ class _Keeping:
     def __init__(self, folder: RunFolder | None) -> None:
         self._path = None if folder is None else folder.path
 
-    def __call__(self, job: DialogueJob) -> list[UtteranceRecord]:
-        records = _do(job)
+    def __call__(self, job: SaidJob) -> list[UtteranceRecord]:
+        records = say_lines(job)
         if self._path is not None:
             RunFolder(self._path).keep_document(job.key, [record.document() for record in records])
         return records
-
-
-def _do(job: DialogueJob) -> list[UtteranceRecord]:
-    if isinstance(job, SaidJob):
-        return say_lines(job)
-    return undo_once(job) if isinstance(job, UndoJob) else hold_conversation(job)
-
-
-def _crashed(job: DialogueJob, why: str) -> list[UtteranceRecord]:
-    if isinstance(job, SaidJob):
-        return crashed_lines(job, why)
-    return crashed_undo(job, why) if isinstance(job, UndoJob) else crashed(job, why)
 
 
 def _note(done: Sequence[Sequence[UtteranceRecord]]) -> str:
@@ -205,18 +175,16 @@ def _shares(records: Sequence[UtteranceRecord], of: str) -> list[dict[str, Any]]
 
 
 def undo_rows(records: Sequence[UtteranceRecord]) -> list[dict[str, Any]]:
-    """Rates of deeds that were taken back within 1 cm, or of which the robot said why not, by kind and in all."""
-    undone = [record for record in records if record.off_mm is not None or record.kind.startswith("undo")]
-    rows = []
-    kinds = [*dict.fromkeys(record.kind for record in undone)]
-    for name in [*kinds, "all"]:
-        of = [record for record in undone if name in (record.kind, "all")]
-        back = sum(record.outcome == "as meant" for record in of)
-        said = sum(record.outcome == "refused usefully" for record in of)
-        rows.append(rate_row(f"{name}: back within 1 cm", back, len(of)))
-        rows.append(rate_row(f"{name}: back, or said why not", back + said, len(of)))
-    off = [record.off_mm for record in undone if record.off_mm is not None]
-    rows += _shares(undone, "undo")
+    """Rates of deeds that were taken back within 1 cm, or of which the robot said why not, and how far off."""
+    of = [record for record in records if record.kind == "undo"]
+    back = sum(record.outcome == "as meant" for record in of)
+    said = sum(record.outcome == "refused usefully" for record in of)
+    rows = [
+        rate_row("back within 1 cm", back, len(of)),
+        rate_row("back, or said why not", back + said, len(of)),
+        *_shares(of, "undo"),
+    ]
+    off = [record.off_mm for record in of if record.off_mm is not None]
     for percent in (50, 95, 100) if off else ():
         within = round(float(np.percentile(off, percent)), 1)
         rows.append(rate_row(f"off by at most {within} mm", sum(each <= within + 0.05 for each in off), len(off)))

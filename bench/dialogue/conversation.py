@@ -1,13 +1,11 @@
-"""Holds a conversation with the scripted robot on a simulated station, and judges it after every utterance."""
+"""A scripted robot on a simulated station that is talked to, judged after every utterance."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import numpy as np
 
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.options import BackendOptions
@@ -21,38 +19,14 @@ from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Policy
 from toolhand.bench.dialogue.expected import Uttered
 from toolhand.bench.dialogue.outcomes import DialogueOutcome, Judged, RobotsTurn, judge_said
-from toolhand.bench.dialogue.saying_asked import QUESTIONS, REFUSED, SKILLS, TALK
-from toolhand.bench.dialogue.saying_more import FOLLOWING, SEVERAL, put_down
-from toolhand.bench.dialogue.saying_places import PLACES, UtteranceMaker
-from toolhand.bench.dialogue.saying_ways import WAYS
-from toolhand.bench.dialogue.tabletop import Tabletop, conversation_scene
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.judge import Judge
 from toolhand.sim.tasks.predicates import THRESHOLDS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-KINDS: dict[str, UtteranceMaker] = {**PLACES, **FOLLOWING, **SEVERAL, **QUESTIONS, **SKILLS, **WAYS, **REFUSED, **TALK}
-"""Makers of utterances; the first of a conversation is that of its seed, in turn."""
-LENGTHS = (2, 6)
-"""Least and greatest number of utterances of a conversation."""
-_SCENES = 40
-"""Scenes that are tried for a conversation that begins with a certain kind."""
 _HOLDS_S = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
 """How long the world is let alone after an utterance that moved the arm [s], as `ArrangedTask` asks."""
-
-
-@dataclass(frozen=True)
-class ConversationJob:
-    """One conversation of a seed."""
-
-    seed: int
-    backends: BackendOptions
-
-    @property
-    def key(self) -> str:
-        """Name under which it is kept."""
-        return f"conversation_{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +34,7 @@ class UtteranceRecord:
     """What one utterance gave.
 
     Attributes:
-        seed: Seed of the conversation.
+        seed: Number of the first sentence of its job in the list.
         kind: Kind of utterance.
         words: Utterance of the operator.
         goal: Goal in a line of the scene's ids.
@@ -168,69 +142,3 @@ class TalkedTo:
 def station_of(scene: Scene, seed: int, backends: BackendOptions, sleep: bool = True) -> Station:
     """A station of its own for a conversation; arguments as of `StationConfig`."""
     return Station(scene, StationConfig(**vars(backends), seed=seed % 1000, sleep=sleep))
-
-
-def hold_conversation(job: ConversationJob) -> list[UtteranceRecord]:
-    """Every utterance of a seed's conversation, up to the first that is not as meant: what follows rests upon it."""
-    records: list[UtteranceRecord] = []
-    for robot, said in utterances(job):
-        records.append(robot.judged(job.seed, said))
-        if records[-1].outcome != "as meant":
-            break
-    return records
-
-
-def utterances(job: ConversationJob, sleep: bool = True) -> Iterator[tuple[TalkedTo, Uttered]]:
-    """The utterances of a seed's conversation, each made after the one before has been said to the robot.
-
-    Args:
-        job: The conversation.
-        sleep: Bodies at rest are not computed.
-    """
-    rng = np.random.default_rng([job.seed, 0xD1A])
-    names = list(KINDS)
-    first = KINDS[names[job.seed % len(names)]]
-    length = int(rng.integers(LENGTHS[0], LENGTHS[1] + 1))
-    for _ in range(_SCENES):
-        scene = conversation_scene(rng, few=first is KINDS["clear"])
-        robot = TalkedTo(station_of(scene, job.seed, job.backends, sleep))
-        table = tabletop_of(rng, robot.station)
-        chain = first(table)
-        if (said := next(chain, None)) is not None:
-            yield from _go_on(robot, table, said, chain, length)
-            return
-
-
-def _go_on(
-    robot: TalkedTo, table: Tabletop, said: Uttered | None, chain: Iterator[Uttered], length: int
-) -> Iterator[tuple[TalkedTo, Uttered]]:
-    count = 0
-    while said is not None and count < LENGTHS[1]:
-        yield robot, said
-        count += 1
-        table.now = robot.station.world.snapshot()
-        said = next(chain, None)
-        if said is None and count < length:
-            chain = put_down(table) if table.held is not None else _another(table)
-            said = next(chain, None)
-
-
-def _another(table: Tabletop) -> Iterator[Uttered]:
-    """Utterances of the first kind, in random order, that the table allows."""
-    names = list(KINDS)
-    for k in table.rng.permutation(len(names)):
-        chain = KINDS[names[k]](table)
-        if (said := next(chain, None)) is not None:
-            yield said
-            yield from chain
-            return
-
-
-def tabletop_of(rng: np.random.Generator, station: Station) -> Tabletop:
-    """The true table of a station."""
-    return Tabletop(rng, station.scene, station.scene_camera().T_base_camera, station.world.snapshot())
-
-
-def crashed(job: ConversationJob, why: str) -> list[UtteranceRecord]:
-    """The record of a conversation that gave none: counted, never scored."""
-    return [UtteranceRecord(job.seed, "none", "", "", "unscored", (why,), error_code=ErrorCode.INTERNAL)]

@@ -88,11 +88,6 @@ def plain(words: str) -> str:
     return " ".join(re.sub(r"[^\w.()]+", " ", words.lower().replace("_", " ")).split())
 
 
-def names(name: str, answer: str) -> bool:
-    """True if an answer names a thing, in one or in many."""
-    return re.search(rf"\b{re.escape(plain(name))}(?:e?s)?\b", plain(answer)) is not None
-
-
 def counts(number: int) -> Callable[[str], bool]:
     """Whether an answer gives a number, in digits or as a word, and no other one up to ten."""
 

@@ -1,9 +1,9 @@
-"""`toolhand bench dialogue --over`: made conversations end over MCP and over ROS as they do in process."""
+"""`toolhand bench dialogue --over`: talks end over MCP and over ROS as they do in process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from uuid import uuid4
@@ -14,7 +14,8 @@ from toolhand.agent_node.console.options import BackendOptions
 from toolhand.agent_node.console.terminal import say
 from toolhand.agent_node.events import ignore
 from toolhand.agent_node.memory_file import FOLDER
-from toolhand.bench.dialogue.conversation import ConversationJob, utterances
+from toolhand.bench.dialogue.conversation import TalkedTo, station_of
+from toolhand.bench.dialogue.saying_job import SaidJob
 from toolhand.bench.dialogue.ways import InProcess, OverMcp, OverRos, SpokenTo, Told, over_mcp
 from toolhand.bench.stats import rate_row
 from toolhand.sim.ros.graph import lockstep_graph
@@ -32,8 +33,7 @@ class Compared:
     """One utterance that was said both ways.
 
     Attributes:
-        seed: Seed of the conversation.
-        kind: Kind of utterance.
+        seed: Number of the first sentence of its talk in the list.
         words: Utterance of the operator.
         here: Outcome in process.
         there: Outcome the other way.
@@ -41,7 +41,6 @@ class Compared:
     """
 
     seed: int
-    kind: str
     words: str
     here: Told
     there: Told
@@ -70,16 +69,16 @@ Meet = Callable[[Station], AbstractContextManager[There]]
 """Gives the other robot, on the scene of a station and with its backends and seed."""
 
 
-def compared(job: ConversationJob, meet: Meet) -> list[Compared]:
-    """Every utterance of a seed's conversation, said in process and then the other way."""
+def compared(job: SaidJob, meet: Meet) -> list[Compared]:
+    """Every sentence of a talk, said in process and then the other way."""
+    line = job.lines[0]
+    robot = TalkedTo(station_of(line.scene, line.scene_seed, job.backends, sleep=False))
     found: list[Compared] = []
-    with ExitStack() as meeting:
-        there: There | None = None
-        for robot, said in utterances(job, sleep=False):
-            there = there or meeting.enter_context(meet(robot.station))
-            told, elsewhere = InProcess(robot).say(said.words), there.speaker.say(said.words)
+    with meet(robot.station) as there:
+        for line in job.lines:
+            told, elsewhere = InProcess(robot).say(line.words), there.speaker.say(line.words)
             apart = _apart_m(robot.station.world.snapshot(), there.snapshot())
-            found.append(Compared(job.seed, said.kind, said.words, told, elsewhere, apart))
+            found.append(Compared(job.index, line.words, told, elsewhere, apart))
     return found
 
 
@@ -121,21 +120,19 @@ def meeting_over_ros(backends: BackendOptions) -> Iterator[Meet]:
             yield meet
 
 
-def compare(over: OtherWay, seeds: Sequence[int], backends: BackendOptions) -> dict[str, Any]:
-    """Rows and differences of the conversations of seeds.
+def compare(over: OtherWay, talks: Sequence[SaidJob], backends: BackendOptions) -> dict[str, Any]:
+    """Rows and differences of talks.
 
     Args:
         over: How the words go the second time.
-        seeds: Seeds of the conversations.
+        talks: The talks.
         backends: Backends of both robots.
     """
     found: list[Compared] = []
     with nullcontext(met_over_mcp) if over == "mcp" else meeting_over_ros(backends) as meet:
-        for k, seed in enumerate(seeds, 1):
-            found += compared(ConversationJob(seed, backends), meet)
-            say(
-                f"{k} of {len(seeds)} conversations, {sum(each.same for each in found)} of {len(found)} utterances same"
-            )
+        for k, talk in enumerate(talks, 1):
+            found += compared(talk, meet)
+            say(f"{k} of {len(talks)} talks, {sum(each.same for each in found)} of {len(found)} sentences same")
     different = {each.seed for each in found if not each.same}
     rows = [
         rate_row(f"same {name}", sum(map(same, found)), len(found))
@@ -147,7 +144,7 @@ def compare(over: OtherWay, seeds: Sequence[int], backends: BackendOptions) -> d
         }.items()
     ]
     said = {each.seed for each in found}
-    rows.append(rate_row("whole conversations", len(said - different), len(said)))
+    rows.append(rate_row("whole talks", len(said - different), len(said)))
     return {"rows": rows, "failures": [asdict(each) for each in found if not each.same]}
 
 
@@ -155,4 +152,4 @@ def difference_line(failure: Mapping[str, Any]) -> str:
     """A difference in a line for people."""
     here, there = failure["here"], failure["there"]
     ends = " / ".join(f"{told['code']} {told['answer']}" for told in (here, there))
-    return f"seed {failure['seed']}  {failure['kind']}: {failure['words']!r}: {failure['apart_m']:.4f} m, {ends}"
+    return f"seed {failure['seed']}  {failure['words']!r}: {failure['apart_m']:.4f} m, {ends}"

@@ -6,11 +6,20 @@ import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+import numpy as np
+
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.bench.dialogue.conversation import TalkedTo, UtteranceRecord, station_of
+from toolhand.bench.dialogue.expected import Expected, Uttered
 from toolhand.bench.dialogue.said import HandwrittenLine, load_lines, said_file, said_of
 from toolhand.bench.reader import make_reader
+from toolhand.sim.snapshot import Snapshot
+from toolhand.sim.tasks.arranged import ArrangedTask, Placing
+from toolhand.sim.tasks.places import AtSpot
 from toolhand.tool_nodes.results import ErrorCode
+
+_MOVED_M = 0.01
+"""What stands so far from where it stood was moved [m]."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,7 @@ class SaidJob:
         lines: The sentences.
         backends: Perception.
         reader: Who reads them, see `toolhand.bench.reader.make_reader`.
+        undo: What is done as meant is taken back, and measured.
     """
 
     source: str
@@ -30,14 +40,17 @@ class SaidJob:
     lines: tuple[HandwrittenLine, ...]
     backends: BackendOptions
     reader: str = "learned"
+    undo: bool = False
 
     @property
     def key(self) -> str:
         """Name under which it is kept."""
-        return f"{self.source}_{self.index:03d}_{len(self.lines)}"
+        return f"{self.source}_{self.index:03d}_{len(self.lines)}{'_undo' if self.undo else ''}"
 
 
-def said_jobs(source: str, backends: BackendOptions, n: int | None = None, reader: str = "learned") -> list[SaidJob]:
+def said_jobs(
+    source: str, backends: BackendOptions, n: int | None = None, reader: str = "learned", undo: bool = False
+) -> list[SaidJob]:
     """Jobs for n sentences of a file, see `said_file`, spread evenly over it; for all where None. Raises ToolError."""
     lines = list(enumerate(load_lines(source)))
     count = len(lines) if n is None else min(n, len(lines))
@@ -50,9 +63,8 @@ def said_jobs(source: str, backends: BackendOptions, n: int | None = None, reade
         chosen, key=lambda pair: (pair[1].scene_seed, pair[1].after, pair[1].talks * pair[1].group)
     ):
         first, *rest = list(group)
-        jobs.append(
-            SaidJob(said_file(source).stem, first[0], tuple(line for _, line in (first, *rest)), backends, reader)
-        )
+        said = tuple(line for _, line in (first, *rest))
+        jobs.append(SaidJob(said_file(source).stem, first[0], said, backends, reader, undo))
     return jobs
 
 
@@ -86,9 +98,30 @@ def say_lines(job: SaidJob) -> list[UtteranceRecord]:
     for line in job.lines:
         station.restore(moment)
         robot.begin(*copy.deepcopy(memories))
-        record = robot.judged(job.index, said_of(line, start, station.world.snapshot()))
+        before = station.world.snapshot()
+        record = robot.judged(job.index, said_of(line, start, before))
         records.append(replace(record, closed=not line.open))
+        if job.undo and record.outcome == "as meant":
+            records += _taken_back(job, robot, before)
     return records
+
+
+def _taken_back(job: SaidJob, robot: TalkedTo, before: Snapshot) -> list[UtteranceRecord]:
+    """What came of "undo that", where one object was moved or is held: it is to stand where it stood."""
+    scene, now = robot.station.scene, robot.station.world.snapshot().objects
+    moved = [
+        name
+        for name, state in before.objects.items()
+        if np.linalg.norm(now[name].position_m - state.position_m) > _MOVED_M or "gripper" in now[name].touching
+    ]
+    if len(moved) != 1:
+        return []
+    x, y, z = (float(value) for value in before.objects[moved[0]].position_m)
+    task = ArrangedTask("undo that", scene, (Placing((moved[0],), AtSpot((x, y, z))),))
+    record = robot.judged(job.index, Uttered("undo", "undo that", (Expected("deed", task),)))
+    stands = robot.station.world.snapshot().objects[moved[0]].position_m
+    off = round(1000 * float(np.hypot(stands[0] - x, stands[1] - y)), 2)
+    return [replace(record, off_mm=None if record.outcome == "refused usefully" else off)]
 
 
 def crashed_lines(job: SaidJob, why: str) -> list[UtteranceRecord]:

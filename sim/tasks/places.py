@@ -425,19 +425,18 @@ class Upright:
         return None if off < THRESHOLDS.tilt_rad else f"{moved} lies."
 
 
-def free_spots(moved: str, others: Sequence[str], change: Change, spare_m: float = 0.0) -> FloatArray:
+def free_spots(moved: str, others: Sequence[str], change: Change) -> FloatArray:
     """Points (N, 2) of the table within reach on which an object, at any yaw, stands apart from others [m].
 
     Args:
         moved: Id of the object.
         others: Ids of the others.
         change: The objects, as they are at the later time.
-        spare_m: More room than the least clearance [m].
     """
     grid, radius = reachable_grid(0.02), change.scene.find(moved).asset.outer_radius
     free = np.ones(len(grid), dtype=bool)
     for name in others:
-        free &= distances(grid, change.view.outline(name)) >= radius + FREE_CLEARANCE + spare_m
+        free &= distances(grid, change.view.outline(name)) >= radius + FREE_CLEARANCE
     return grid[free]
 
 

@@ -1,4 +1,4 @@
-"""`bench dialogue`: its makers know no reader, its judge tells wrong deeds and refusals apart, and a sample is held."""
+"""`bench dialogue`: its meanings know no reader, its judge tells wrong deeds and refusals apart, a list is held."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ import toolhand.bench.dialogue
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.bench.commands.dialogue import Options
 from toolhand.bench.dialogue.command import rows_of
-from toolhand.bench.dialogue.conversation import (
-    KINDS,
-    ConversationJob,
-    TalkedTo,
-    hold_conversation,
-    record_from,
-    station_of,
-    tabletop_of,
-)
+from toolhand.bench.dialogue.conversation import TalkedTo, record_from, station_of
 from toolhand.bench.dialogue.expected import (
     Expected,
     Uttered,
@@ -30,17 +22,16 @@ from toolhand.bench.dialogue.expected import (
     asked,
     counts,
     gives_length,
-    names,
     quiet,
     refused,
     says_no,
     says_yes,
 )
 from toolhand.bench.dialogue.outcomes import RobotsTurn, judge_said
+from toolhand.bench.dialogue.over import compared, met_over_mcp
 from toolhand.bench.dialogue.said import load_lines, said_of
-from toolhand.bench.dialogue.saying_job import said_jobs
-from toolhand.bench.dialogue.tabletop import Tabletop, conversation_scene
-from toolhand.bench.dialogue.undoing import UNDONE
+from toolhand.bench.dialogue.saying_job import said_jobs, say_lines
+from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.station import Station
 from toolhand.sim.tasks.arranged import ArrangedTask, Placing
 from toolhand.sim.tasks.judge import Judge
@@ -48,7 +39,7 @@ from toolhand.sim.tasks.places import OnTable
 from toolhand.sim.tasks.task import History
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-MAKERS = ("expected", "tabletop", "saying_places", "saying_more", "saying_asked", "saying_ways", "said", "outcomes")
+MEANINGS = ("expected", "said", "outcomes")
 JUDGES = ("regions", "places", "arranged", "gestures")
 FORBIDDEN = (
     "toolhand.agent_node",
@@ -61,7 +52,7 @@ BACKENDS = BackendOptions()
 
 @pytest.fixture(scope="module")
 def station() -> Station:
-    return station_of(conversation_scene(np.random.default_rng(3)), 3, BACKENDS)
+    return station_of(generate_scene(3), 3, BACKENDS)
 
 
 @pytest.fixture(scope="module")
@@ -70,37 +61,13 @@ def untouched(station: Station) -> History:
     return Judge(station).history((2.0, 0.5))
 
 
-def table_of(station: Station, seed: int = 0) -> Tabletop:
-    return tabletop_of(np.random.default_rng(seed), station)
-
-
-def test_makers_and_judges_share_nothing_with_the_robot() -> None:
+def test_meanings_and_judges_share_nothing_with_the_robot() -> None:
     dialogue, tasks = Path(toolhand.bench.dialogue.__file__).parent, Path("sim/tasks")
-    for path in [*(dialogue / f"{name}.py" for name in MAKERS), *(tasks / f"{name}.py" for name in JUDGES)]:
+    for path in [*(dialogue / f"{name}.py" for name in MEANINGS), *(tasks / f"{name}.py" for name in JUDGES)]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         assert not {name for name in imported if name.startswith(FORBIDDEN)}, path
-
-
-def test_nearly_every_kind_has_something_to_say_on_some_table(station: Station) -> None:
-    other = station_of(conversation_scene(np.random.default_rng(8)), 8, BACKENDS)
-    few = station_of(conversation_scene(np.random.default_rng(1), few=True), 1, BACKENDS)
-    silent = {
-        kind
-        for kind, saying in KINDS.items()
-        if all(next(saying(table_of(where, 1)), None) is None for where in (station, other, few))
-    }
-    assert len(silent) <= 6, silent
-    assert set(UNDONE) <= set(KINDS)
-
-
-def test_the_same_seed_says_the_same(station: Station) -> None:
-    for kind in ("plain place", "measure", "tie and answer", "polite"):
-        first, again = (next(KINDS[kind](table_of(station, 5)), None) for _ in range(2))
-        assert first is not None
-        assert again is not None
-        assert (first.words, first.goal) == (again.words, again.goal)
 
 
 @pytest.mark.parametrize(
@@ -169,9 +136,6 @@ def test_answers_are_read() -> None:
     assert gives_length(0.17)("It is about 17.2 cm tall.")
     assert gives_length(0.06)("It is 6.1 x 5.8 x 12 cm.")
     assert not gives_length(0.17)("It is about 12 cm tall, 3 of them.")
-    assert names("red box", "I see a red box.")
-    assert names("ketchup", "Two ketchups.")
-    assert not names("tea", "I see a steak.")
     assert says_yes("Yes, at (0.3, 0.2).")
     assert not says_yes("No, I see none.")
     assert says_no("No, I see none.")
@@ -220,15 +184,44 @@ def test_a_file_of_ones_own_that_is_wrong_is_told_where(tmp_path: Path, text: st
         load_lines(str(tmp_path / "none.yaml"))
 
 
-def test_a_conversation_is_judged_utterance_by_utterance() -> None:
-    (seed,) = (index for index, kind in enumerate(KINDS) if kind == "tie and answer")
-    records = hold_conversation(ConversationJob(seed, BACKENDS))
-    assert [record.kind for record in records[:2]] == ["tie", "answer"]
-    assert [record.outcome for record in records[:2]] == ["as meant", "as meant"]
+@pytest.fixture
+def talk(tmp_path: Path) -> str:
+    """A talk of a tie, an answer to the question about it and what is no English, over the scene of seed 3."""
+    path = tmp_path / "talk.yaml"
+    lines = ["pick up the box => ask", "the red one => hold red_box_1", "Guten Morgen, wie geht es dir? => quiet"]
+    path.write_text("".join(["- kind: talk\n  scene: 3\n  said:\n", *(f"  - '{line}'\n" for line in lines)]), "utf-8")
+    return str(path)
+
+
+def test_a_talk_is_judged_sentence_by_sentence(talk: str) -> None:
+    [job] = said_jobs(talk, BACKENDS)
+    records = say_lines(job)
+    assert [(record.kind, record.outcome) for record in records] == [
+        ("first turns", "as meant"),
+        ("follow-ups", "as meant"),
+        ("follow-ups", "as meant"),
+    ]
     assert record_from(json.loads(json.dumps(records[0].document()))) == records[0]
     rows = {row["name"]: row for row in rows_of(records)}
-    assert rows["tie"]["success"] == 1
+    assert rows["follow-ups"]["success"] == 2
     assert rows["utterances: false success"]["success"] == 0
+
+
+def test_a_talk_ends_the_same_over_mcp(talk: str) -> None:
+    [job] = said_jobs(talk, BACKENDS)
+    found = compared(job, met_over_mcp)
+    assert [each.words for each in found] == [line.words for line in job.lines]
+    assert all(each.same for each in found)
+
+
+def test_what_was_done_as_meant_is_taken_back_and_measured(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("- kind: hold\n  scene: 3\n  said:\n  - 'take the red box => hold red_box_1'\n", encoding="utf-8")
+    [job] = said_jobs(str(own), BACKENDS, undo=True)
+    deed, undo = say_lines(job)
+    assert (deed.kind, undo.kind, undo.outcome) == ("hold", "undo", "as meant")
+    assert undo.off_mm is not None
+    assert undo.off_mm < 10.0
 
 
 def test_a_robot_that_cannot_begin_is_answered_for(station: Station) -> None:
@@ -237,12 +230,13 @@ def test_a_robot_that_cannot_begin_is_answered_for(station: Station) -> None:
     assert robot.say("x").error_code == ErrorCode.INVALID_ARGUMENT
 
 
-def test_the_command_goes_on_where_it_was_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (seed,) = (index for index, kind in enumerate(KINDS) if kind == "another language")
-    options = {"n": 1, "first_seed": seed, "out": tmp_path / "run", "as_json": True}
+def test_the_command_goes_on_where_it_was_interrupted(
+    talk: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"said": talk, "out": tmp_path / "run", "as_json": True}
     status = Options(**options)()  # type: ignore[arg-type]
     first = json.loads(capsys.readouterr().out)
-    assert Options(**options)() == status  # type: ignore[arg-type]
+    assert Options(**options)() == status == 0  # type: ignore[arg-type]
     captured = capsys.readouterr()
     again = json.loads(captured.out)
     assert "1 of 1 are in" in captured.err

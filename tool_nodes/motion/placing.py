@@ -178,8 +178,17 @@ def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> F
         return point
     places = [point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))]
     turned = [rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS]]
-    covers = [round(min(_covers(heights, place, R, held) for R in turned) / _ALIKE) for place in places]
-    best = np.argsort(covers, kind="stable")[: 1 + _MOST_OUTSIDE]
+    covers, outside = list[float](), 0
+    for place in places:
+        covers.append(round(min(_covers(heights, place, R, held) for R in turned) / _ALIKE))
+        if covers[-1] > 0:
+            continue
+        if place is point or is_cavity(heights, place):
+            return place
+        covers[-1], outside = np.inf, outside + 1
+        if outside == _MOST_OUTSIDE:
+            break
+    best = [int(k) for k in np.argsort(covers, kind="stable")[:_MOST_OUTSIDE] if covers[k] < np.inf]
     return next((places[k] for k in best if k == 0 or is_cavity(heights, places[k])), point)
 
 

@@ -31,9 +31,6 @@ _SPARE_M = 0.008
 _GIVES_M = 0.004
 """An object in a container may be so much wider than the room that is seen [m]: it is let go of from above, and what
 stands there gives way."""
-_BELOW_RIM_M = 0.025
-"""What lies in a container so far below its rim carries another object that stays in it [m]: the least wall about a
-place and the noise of the depth."""
 _SOMETHING_PX = 30
 """Pixels on the floor of a container that are an object, and no noise at its walls [-]: a tenth of the smallest
 one's."""
@@ -73,8 +70,7 @@ def inside(
 
     Raises:
         ToolError: NO_DEPTH where it is not seen; OUT_OF_WORKSPACE where the arm does not reach it; PLACE_BLOCKED for
-            what is no container, is full or too narrow, or has no room in that part. Where the floor has none left,
-            the place is on what lies low enough in it.
+            what is no container, is full or too narrow, or has no room in that part.
     """
     # A rim is so thin that most of its pixels are at an edge: all of them count here.
     rim_points = surface.points[solid_pixels(surface, mask)]
@@ -120,8 +116,7 @@ def inside(
         if len(stands) >= _SOMETHING_PX:
             free = np.minimum(room, np.linalg.norm(candidates[:, None, :2] - _thinned(stands), axis=2).min(axis=1))
             if np.where(np.isfinite(score), free, 0.0).max() < width / 2 - _GIVES_M:
-                carries = interior & ~mask[window] & (heights < rim - _BELOW_RIM_M)
-                return _upon(surface, points[carries & (heights > floor + 0.012)], centre, name)
+                raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room left in the {name} for that.")
             score = np.where(np.isfinite(score), np.minimum(free, length / 2 + _SPARE_M) - 0.1 * offset, -np.inf)
         elif not region and area(rim_outline) > _SQUARE * sides[0] * sides[1]:
             score = _leaving_room(
@@ -134,20 +129,6 @@ def inside(
                 frame,
             )
     best = candidates[int(np.argmax(score))].astype(float)
-    best[2] += surface.table_z(best[0], best[1])
-    return best
-
-
-def _upon(surface: Surface, carry: NDArray[np.floating], centre: FloatArray, name: str) -> FloatArray:
-    """The point (3,) nearest to the middle (2,) of a container among those (N, 3) of what lies low enough in it.
-
-    Raises:
-        ToolError: PLACE_BLOCKED where the arm reaches none.
-    """
-    carry = carry[workspace.reachable(carry[:, :2].astype(float))]
-    if len(carry) < _SOMETHING_PX:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room left in the {name} for that.")
-    best = carry[int(np.argmin(np.linalg.norm(carry[:, :2] - centre, axis=1)))].astype(float)
     best[2] += surface.table_z(best[0], best[1])
     return best
 

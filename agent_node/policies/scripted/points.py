@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from toolhand.agent_node.policies.scripted.transcript import PicturePoint
-from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.phrases import NounPhrase
+from toolhand.tool_nodes.language.referring import on_side, select_points, table_points
 
 SAME_POINT = 0.03
 """Normalized distance below which two detections are of the same thing."""
@@ -22,6 +23,36 @@ def near(a: PicturePoint, b: PicturePoint, distance: float = SAME_POINT) -> bool
 def nearest(points: Sequence[PicturePoint], to: PicturePoint) -> PicturePoint:
     """The point that is closest to another one."""
     return min(points, key=lambda point: math.dist(point, to))
+
+
+def middle(points: Sequence[PicturePoint]) -> PicturePoint | None:
+    """The middle of some points; None of none."""
+    return (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)) if points else None
+
+
+def moved_to(points: Sequence[PicturePoint], before: Sequence[PicturePoint], at: PicturePoint) -> PicturePoint | None:
+    """The only one of some points at which none of those before was, but for one that may have moved; None for more."""
+    stayed = [point for point in before if not near(point, at)]
+    left = [point for point in points if not any(near(point, other) for other in stayed)]
+    return left[0] if len(left) == 1 else None
+
+
+def by_side(phrase: NounPhrase, points: Sequence[PicturePoint], seen: bool) -> PicturePoint | None:
+    """The one of all that a name fits that a phrase means by its side alone; None where that does not tell.
+
+    Args:
+        phrase: The phrase.
+        points: Where the name fits.
+        seen: A pointer has found the whole phrase.
+    """
+    sides = phrase.selectors
+    if phrase.point is not None or phrase.relation or phrase.excluded or not all(s.positional for s in sides):
+        return None
+    if len(points) > 1:
+        picked = select_points(sides, points)
+        return points[picked[0]] if len(picked) == 1 else None
+    first = not seen and len(points) == 1 and all(s.rank in (1, -1) for s in sides)
+    return points[0] if first and on_side(sides, points[0]) else None
 
 
 def the(phrase: str) -> str:

@@ -18,7 +18,17 @@ from toolhand.agent_node.policies.scripted.clearing import FAILED_TWICE, MOST_GR
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command, share_of
 from toolhand.agent_node.policies.scripted.hand import left_empty, left_in_hand, of_what_is_held, renamed
 from toolhand.agent_node.policies.scripted.offered import candidates_in
-from toolhand.agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
+from toolhand.agent_node.policies.scripted.points import (
+    at,
+    by_side,
+    middle,
+    moved_to,
+    near,
+    nearest,
+    still_there,
+    the,
+    untried,
+)
 from toolhand.agent_node.policies.scripted.steps import (
     BEFORE_MOTION,
     FINAL,
@@ -42,7 +52,6 @@ from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
-from toolhand.tool_nodes.language.referring import on_side, select_points
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
@@ -64,8 +73,7 @@ class ScriptedPolicy:
     speed_of, candidates_of = staticmethod(share_of), staticmethod(candidates_in)
 
     def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
-        self._max_retries = max_retries
-        self._max_turns = max_turns
+        self._max_retries, self._max_turns = max_retries, max_turns
         self._protocol = protocol or load_protocol("spacetools")
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
@@ -100,8 +108,7 @@ class _Episode:
     def _begin(self, command: Command) -> None:
         self._command = command
         self._retries_left = self._max_retries
-        self._tries = 1
-        self._trouble = ""
+        self._tries, self._trouble = 1, ""
         self._image: int | None = None
         self._target: PicturePoint | None = None
         self._alike: tuple[PicturePoint, ...] = ()
@@ -110,8 +117,7 @@ class _Episode:
         self._spot: PicturePoint | None = None
         self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
-        self._failed_grasps, self._wrong = 0, False
-        self._way = InTheWay()
+        self._failed_grasps, self._wrong, self._way = 0, False, InTheWay()
         self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = self._has_cloud = False
         self._called = ""
         self.holding = command.target is None
@@ -308,24 +314,11 @@ class _Episode:
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
-        if self._moved and self._target is not None and plain is not None:  # it may lie elsewhere than was said
-            others = [point for point in self._alike if not near(point, self._target)]
-            left = [point for point in plain.points if not any(near(point, other) for other in others)]
-            if len(left) == 1:
-                return left[0]
-        by_side = (
-            phrase.point is None
-            and all(s.positional for s in phrase.selectors)
-            and not (phrase.relation or phrase.excluded)
-        )
-        if plain is not None and by_side and len(plain.points) > 1:
-            picked = select_points(phrase.selectors, plain.points)
-            if len(picked) == 1:
-                return plain.points[picked[0]]
-        first = all(s.rank in (1, -1) for s in phrase.selectors)
-        only = plain.points if plain is not None and by_side and first and len(plain.points) == 1 else ()
-        if not response.points and only and on_side(phrase.selectors, only[0]):
-            return only[0]
+        if plain is not None:
+            # After a motion it may lie elsewhere than was said.
+            now = moved_to(plain.points, self._alike, self._target) if self._moved and self._target else None
+            if (found := now or by_side(phrase, plain.points, bool(response.points))) is not None:
+                return found
         points = self._points(phrase, response)
         if len(points) == 1 or phrase.indefinite:
             return points[0]
@@ -404,8 +397,7 @@ class _Episode:
         if not response.ok:
             self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
             raise Setback(f"pick up {self._name}", response)
-        self.holding = True
-        self._image = response.image_index
+        self.holding, self._image = True, response.image_index
 
     def _hold_another(self, response: Response) -> Script:
         """Something else was lifted than what was pointed at: one like it will do where any was asked for."""
@@ -427,20 +419,18 @@ class _Episode:
         kept = self._spot if wording.is_measured(self._command.form) else None
         calls = [self._ask_spot(at=kept), *(self._detect(name) for name in self._named_references())]
         responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
-        stays = all(
+        stays = all(r.ok for r in responses[1:]) and all(
             any(near(p, q, MOVED) for q in before)
             for before, r in zip(self._references, responses[1:], strict=True)
             for p in r.points
         )
-        seen = all(r.ok for r in responses[1:])
-        fresh = responses[0].points[0] if responses[0].points and stays and seen else None
+        fresh = responses[0].points[0] if responses[0].points and stays else None
         if kept and responses[0].error in NO_PLACE:
             raise unmet(f"place {self._name} {self._where}", responses[0])
         keeps = self._command.relation == "in" and not self._failed_spots  # it was chosen for the object's size
         best = self._spot if fresh and self._spot and keeps else fresh or self._spot
         beside = [point for group in self._references for point in group]
-        middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
-        spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
+        spot = best and untried(best, middle(beside) or best, self._failed_spots, partial(self._stays, beside))
         if spot is None:
             none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
             raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
@@ -462,9 +452,9 @@ class _Episode:
             self.holding, response = False, Response(response.raised, ErrorCode.PLACE_BLOCKED)
         if response.ok:
             doubt = f" {response.unverified}." if response.unverified else ""
-            done = self._told(f"Placed {self._name} {wording.put_at(self._command, self._where, spot)}.{doubt}")
-            done += self._way.told
-            raise Done("The gripper is open. " + ("I cannot see it there." if doubt else "The object is down."), done)
+            placed = self._told(f"Placed {self._name} {wording.put_at(self._command, self._where, spot)}.{doubt}")
+            end = "I cannot see it there." if doubt else "The object is down."
+            raise Done(f"The gripper is open. {end}", placed + self._way.told)
         self._failed_spots.append(spot)
         self._refusal, self.holding = response, self.holding and response.error not in LOST
         raise Setback(f"place {self._name} {self._where}", response)
