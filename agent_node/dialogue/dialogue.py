@@ -27,8 +27,8 @@ from toolhand.agent_node.dialogue.undoing import sequence_of
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion
-from toolhand.agent_node.plan.reader import PlanReader
-from toolhand.agent_node.plan.reading import is_plan, read_plan
+from toolhand.agent_node.plan.reader import PlanReader, context_of
+from toolhand.agent_node.plan.reading import is_plan, read_plan, say
 from toolhand.agent_node.plan.types import Plan, PlanAct
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.protocol import Protocol, load_protocol
@@ -148,7 +148,8 @@ class Dialogue:
         question = self.operator.question
         at = answer_at(words, pointed) if question is not None and question.candidates else ""
         said, points = (f"choose the one at {at}", ()) if at else (words, pointed)
-        return self._understanding.hear(said, closed if question is None else question.text, points)
+        asked = closed if question is None else question.text
+        return self._understanding.hear(said, context_of(self.operator.heard, asked), points)
 
     def _hear(self, words: str, pointed: Sequence[PointedPoint], turn: TurnSoFar) -> None:
         closed, self._closed = self.close_old_question() or self._closed, ""
@@ -157,7 +158,7 @@ class Dialogue:
             again = question.text if question is not None else ""
             turn.fail(heard.code, " ".join(part for part in (closed, heard.answer, again) if part))
             return
-        self._understanding.before = heard.plan
+        self.operator.heard = say(heard.plan)
         acts = [act_of(act) for act in heard.plan]
         if question is not None:
             if self._hear_answer(question, heard.plan, words, turn):

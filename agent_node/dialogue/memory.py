@@ -15,6 +15,7 @@ class OperatorMemory:
         question: The question that waits for an answer.
         answered: The question that was answered last, whose other candidates "the other one" may mean.
         chosen: Index of the candidate that was chosen then; -1 for none.
+        heard: The plan that was understood last, in the robot's words.
         last_thing: Plain name of the thing that "it" means.
         last_said: The last deed that was understood, in the robot's words.
         done: Steps of the pending plan that are done, in the robot's words.
@@ -26,6 +27,7 @@ class OperatorMemory:
     question: OpenQuestion | None = None
     answered: OpenQuestion | None = None
     chosen: int = -1
+    heard: str = ""
     last_thing: str = ""
     last_said: str = ""
     done: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from toolhand.agent_node.dialogue.naming import objects_of
 from toolhand.agent_node.dialogue.pointing import PointedNouns
 from toolhand.agent_node.dialogue.reading import act_of, spread
 from toolhand.agent_node.memory import without_point
-from toolhand.agent_node.plan.reader import SURE, CanonicalReader, PlanReader, context_of
+from toolhand.agent_node.plan.reader import SURE, CanonicalReader, PlanReader
 from toolhand.agent_node.plan.reading import say, say_act
 from toolhand.agent_node.plan.types import Plan, PlanAct
 from toolhand.agent_node.pointed import PointedPoint
@@ -54,26 +54,22 @@ class HeardWords:
 
 
 class Understanding:
-    """Reads utterances, each with what was understood before it.
+    """Reads utterances.
 
     Args:
         reader: Reads the words; where None only the robot's own words are read.
-
-    Attributes:
-        before: Plan that was understood last, which a reader is told.
     """
 
     def __init__(self, reader: PlanReader | None) -> None:
         self._exact = CanonicalReader(known=reader is not None)
         self._reader: PlanReader = CanonicalReader() if reader is None else reader
-        self.before: Plan = ()
 
-    def hear(self, words: str, question: str = "", pointed: Sequence[PointedPoint] = ()) -> HeardWords:
+    def hear(self, words: str, context: str = "", pointed: Sequence[PointedPoint] = ()) -> HeardWords:
         """What an utterance comes to.
 
         Args:
             words: The utterance.
-            question: Question that waits for an answer; empty where none does.
+            context: What was before it, see `toolhand.agent_node.plan.reader.context_of`.
             pointed: Points of the scene camera's image that its words mean, in order.
         """
         plain = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
@@ -86,7 +82,7 @@ class Understanding:
         if foreign := answer_in_its_language(plain, words_only(tokenize(plain))):
             return _not_understood(foreign)
         try:
-            plan = self._read(plain, question, pointed)
+            plan = self._read(plain, without_point(context), pointed)
         except ToolError as error:
             return HeardWords(answer=str(error), code=error.code)
         if plan is None:
@@ -107,9 +103,9 @@ class Understanding:
         asks = f'Do you mean "{say(meant)}"? Answer yes, or say it in other words.' if _moves(meant) else ""
         return HeardWords(spread(meant), asks if certainty < _sure(meant) else "")
 
-    def _read(self, plain: str, question: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
+    def _read(self, plain: str, context: str, pointed: Sequence[PointedPoint]) -> tuple[Plan, float] | None:
         """The plan and its certainty; None where no reader can tell. Raises ToolError where points do not fit."""
-        nouns, context = PointedNouns(plain, pointed), without_point(context_of(self.before, question))
+        nouns = PointedNouns(plain, pointed)
         found = self._exact.read(nouns.text)
         if found is not None:
             return nouns.put_back(found.plan), found.certainty

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from toolhand.agent_node.plan.reading import is_plan, read_plan, say
+from toolhand.agent_node.plan.reading import is_plan, read_plan
 from toolhand.agent_node.plan.types import Plan
 from toolhand.tool_nodes.language.speeds import SLOWLY, spoken_speed
 from toolhand.tool_nodes.language.vocabulary import catalogue_lexicon
@@ -148,9 +148,9 @@ def _choices(words: str) -> list[str]:
     return [f"choose number {numbered[1]}"] if numbered else [f"choose {words}", f"choose the {words}"]
 
 
-def context_of(plan: Plan, question: str = "") -> str:
-    """What a reader is told of what was before an utterance."""
-    return f"{say(plan)}{QUESTION}{question}" if question else say(plan)
+def context_of(plan: str, question: str = "") -> str:
+    """What a reader is told of what was before an utterance: the plan that was understood, and the open question."""
+    return f"{plan}{QUESTION}{question}" if question else plan
 
 
 class ShippedReader:

@@ -11,14 +11,12 @@ from pathlib import Path
 
 from toolhand.agent_node.plan.grammar import NotCanonical, split, terminals
 from toolhand.agent_node.plan.pieces import words_of
-from toolhand.agent_node.plan.reader import QUESTION
+from toolhand.agent_node.plan.reader import context_of
 
 WORDS = Path(__file__).with_name("words")
 """A folder for each author: said.tsv, plan.tsv, talks.tsv, talkplan.tsv."""
 PHRASES = Path(__file__).with_name("phrases.txt")
 """Ways to say which object and where, with the same in the robot's words."""
-LONGEST_CONTEXT = 60
-"""Most words of the context [words]."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,6 @@ class SaidPlan:
     said: str
     context: str
     plan: str
-
-
-def context_of(plan: str, question: str) -> str:
-    """What a reader is told of the turn before: its plan, and the question that waits for an answer."""
-    asked = f"{QUESTION}{question}" if question else ""
-    return " ".join(f"{plan}{asked}".split()[:LONGEST_CONTEXT])
 
 
 def load(folder: Path) -> list[SaidPlan]:

@@ -57,7 +57,7 @@ def point_in(text: str) -> PicturePoint | None:
 def _act(text: str, question: str = _WHICH) -> PlanAct | None:
     """The one act that an answer is; None for none or several."""
     try:
-        understood = understand(text, context_of((), question))
+        understood = understand(text, context_of("", question))
     except ToolError:
         return None
     return understood.plan[0] if understood is not None and len(understood.plan) == 1 else None
@@ -72,7 +72,7 @@ def ends(text: str) -> bool:
 def another_command(text: str) -> Command | None:
     """The whole command that an answer is; None for one that only says which thing, as "take the red one" does."""
     try:
-        command = parse_command(text, context_of((), _WHICH))
+        command = parse_command(text, context_of("", _WHICH))
     except ToolError:
         return None
     target = command.target

@@ -26,6 +26,7 @@ OPERATOR = OperatorMemory(
     ),
     None,
     1,
+    "put the lemon in the bin",
     "lemon",
     "pick up the lemon",
     ["a"],

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
 from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
+from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.questions import HELP, WHAT_IT_DOES
 from toolhand.agent_node.dialogue.reading import read, spread
 from toolhand.agent_node.dialogue.understanding import MOST_ACTS, Understanding
 from toolhand.agent_node.plan.grammar import symbols
-from toolhand.agent_node.plan.reader import SURE, Understood
+from toolhand.agent_node.plan.reader import SURE, Understood, context_of
 from toolhand.agent_node.plan.reading import read_plan, say
 from toolhand.tool_nodes.results import ErrorCode
 
@@ -110,7 +112,7 @@ def test_what_cannot_be_served_is_refused(text: str, code: ErrorCode) -> None:
 
 @pytest.mark.parametrize("said", re.findall(r'"([^"]+)"', WHAT_IT_DOES + HELP))
 def test_the_robot_understands_what_it_advises_to_say(said: str) -> None:
-    assert Understanding(None).hear(said, "Which?").plan
+    assert Understanding(None).hear(said, context_of("", "Which?")).plan
 
 
 @pytest.mark.parametrize("words", FIXED)
@@ -180,10 +182,16 @@ class Fixed:
 
 def test_a_reader_is_told_the_plan_before_and_the_question_that_waits() -> None:
     reader = Fixed("pick up the can at (0.200, 0.500)")
-    hears = Understanding(reader)
-    hears.before = hears.hear("gimme that").plan
-    hears.hear("that one", "Which can?")
-    assert reader.asked == [("gimme that", ""), ("that one", "pick up the can ? Which can?")]
+    Understanding(reader).hear("that one", context_of("pick up the can at (0.200, 0.500)", "Which can?"))
+    assert reader.asked == [("that one", "pick up the can ? Which can?")]
+
+
+def test_a_dialogue_that_is_gone_on_with_knows_what_was_said_before() -> None:
+    reader, robot = Fixed("put the can in the bin"), TextRobot()
+    memory = OperatorMemory()
+    dialogue(robot, operator=memory, reader=reader).say("into the bin with the can")
+    dialogue(robot, operator=copy.deepcopy(memory), reader=reader).say("the soup too")
+    assert reader.asked[-1] == ("the soup too", "put the can in the bin")
 
 
 def test_remarks_within_a_plan_leave_nothing_behind() -> None:

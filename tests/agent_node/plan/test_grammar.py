@@ -132,6 +132,5 @@ def test_the_canonical_reader_reads_its_words_and_nothing_else() -> None:
 
 
 def test_a_reader_is_told_the_plan_before_and_the_question() -> None:
-    plan = read_plan("pick up the can")
-    assert context_of(plan) == "pick up the can"
-    assert context_of(plan, "Which can?") == "pick up the can ? Which can?"
+    assert context_of("pick up the can") == "pick up the can"
+    assert context_of("pick up the can", "Which can?") == "pick up the can ? Which can?"

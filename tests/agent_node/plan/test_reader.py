@@ -9,7 +9,7 @@ from toolhand.agent_node.plan.reading import is_plan, read_plan, say
 
 
 def read(text: str, question: str = "") -> str | None:
-    understood = CanonicalReader().read(text, context_of((), question))
+    understood = CanonicalReader().read(text, context_of("", question))
     return None if understood is None else say(understood.plan)
 
 
