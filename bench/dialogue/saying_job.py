@@ -107,14 +107,14 @@ def say_lines(job: SaidJob) -> list[UtteranceRecord]:
 
 
 def _taken_back(job: SaidJob, robot: TalkedTo, before: Snapshot) -> list[UtteranceRecord]:
-    """What came of "undo that", where one object was moved or is held: it is to stand where it stood."""
+    """What came of "undo that", where one object that stood was moved or is held: it is to stand there again."""
     scene, now = robot.station.scene, robot.station.world.snapshot().objects
     moved = [
         name
         for name, state in before.objects.items()
         if np.linalg.norm(now[name].position_m - state.position_m) > _MOVED_M or "gripper" in now[name].touching
     ]
-    if len(moved) != 1:
+    if len(moved) != 1 or "gripper" in before.objects[moved[0]].touching:
         return []
     x, y, z = (float(value) for value in before.objects[moved[0]].position_m)
     task = ArrangedTask("undo that", scene, (Placing((moved[0],), AtSpot((x, y, z))),))
