@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolhand.agent_node.conversation_settings import TURN_BUDGET
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.mcp.saying import hearing
 from toolhand.agent_node.mcp.sessions import SharedRobot
@@ -78,7 +79,8 @@ class SpokenTo(SharedRobot):
     """
 
     def __init__(self, station: Station) -> None:
-        heard = hearing("scripted", OWN, station.toolbox, station.new_toolbox, PolicyOptions(), station.robot)
+        options = PolicyOptions(turns=TURN_BUDGET)
+        heard = hearing("scripted", OWN, station.toolbox, station.new_toolbox, options, station.robot)
         super().__init__(station.toolbox, station.arm, heard)
         self.commands: list[str] = []
 
