@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolhand.tool_nodes.perception.hanging import Hanging
 from toolhand.tool_nodes.perception.lifted import Lift
 from toolhand.tool_nodes.ports import Arm
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -56,10 +57,17 @@ def steady_grip(arm: Arm) -> GripReading:
     return GripReading(opening, took_s)
 
 
-def wrong_object(lift: Lift, grip: GripReading) -> ToolError | None:
-    """The error where the images say that what is held is not the target, or not it alone; else None."""
+def wrong_object(lift: Lift, hanging: Hanging, grip: GripReading) -> ToolError | None:
+    """The error where the images say that what is held is not the target, or not it alone; else None.
+
+    What is seen to hang in the hand says more than what is missing on the table.
+    """
     held = f"the gripper holds an object {grip.opening_m:.3f} m wide"
-    if lift.stays is not None:
+    if hanging.alone:
+        return None
+    if hanging.beside is not None:
+        what = f"More than the target was lifted: what was seen at {_at(hanging.beside)} hangs in the hand too; {held}."
+    elif lift.stays is not None:
         what = f"Something else was lifted: the target still stands at {_at(lift.stays)}; {held}."
     elif lift.beside is not None:
         what = f"More than the target was lifted: what stood beside it at {_at(lift.beside)} is gone too; {held}."

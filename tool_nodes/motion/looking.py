@@ -32,7 +32,7 @@ _SIGHT_M, _SURROUNDINGS_M, _FEW = 0.015, 0.04, 5
 [m], which what is looked at may fill itself; round figures, about half an object wide."""
 _TURNS = np.radians([0.0, 180.0, 90.0, -90.0])
 """Turns of the image about its axis [rad]: which way is up in it does not matter."""
-_SETTLES_S = 0.3
+SETTLES_S = 0.3
 """Rest before the image is taken [s]: the arm's last oscillation, and the 0.1 s by which images come late."""
 
 
@@ -108,7 +108,7 @@ class GuardedLooks(GuardedMoves):
         failure: ToolError | None = None
         image = plan.frame
         try:
-            self._arm.rest(_SETTLES_S)
+            self._arm.rest(SETTLES_S)
             image = self._wrist.capture()
         except ToolError as error:
             failure = error

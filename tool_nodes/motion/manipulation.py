@@ -13,12 +13,12 @@ from itertools import product
 import numpy as np
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.geometry import invert, transform
 from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
 from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
 from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
 from toolhand.tool_nodes.motion.holding import GuardedHolding
-from toolhand.tool_nodes.motion.looking import GuardedLooks
+from toolhand.tool_nodes.motion.looking import SETTLES_S, GuardedLooks
 from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, may_go_on
 from toolhand.tool_nodes.motion.placing import (
     MOST_IN_VAIN,
@@ -40,6 +40,7 @@ from toolhand.tool_nodes.motion.skills import GuardedSkills
 from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, lowered, target_mask
 from toolhand.tool_nodes.motion.trial import GuardedTrials
 from toolhand.tool_nodes.perception.containers import is_cavity
+from toolhand.tool_nodes.perception.hanging import Hanging, what_hangs
 from toolhand.tool_nodes.perception.heights import HeightMap, height_map
 from toolhand.tool_nodes.perception.lifted import what_was_lifted
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
@@ -182,6 +183,7 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         try:
             # Obstacles are columns: whatever stands around the hand, and touches what it holds, straight up leads away.
             self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
+            hanging = self._hanging(plan, T)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
             if not may_go_on(error):
@@ -193,9 +195,24 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
                 f"The object was grasped and let go again. {error.message}",
                 "Look again and try another grasp.",
             ) from error
-        return self._proven(plan, T)
+        return self._proven(plan, T, hanging)
 
-    def _proven(self, plan: GraspPlan, T_closed: FloatArray) -> Grasped:
+    def _hanging(self, plan: GraspPlan, T_closed: FloatArray) -> Hanging:
+        """What is seen to hang in the hand that closed at T_closed; nothing where no image of it can be had."""
+        if plan.target is None:
+            return Hanging()
+        self._rest(SETTLES_S)
+        held, self.held = self.held, None  # a camera takes what is held out of its images, with the robot
+        try:
+            lifted = self._camera.capture()
+        except ToolError:
+            return Hanging()
+        finally:
+            self.held = held
+        T = self._kinematics.fk(self._arm.state().q)
+        return what_hangs(plan.frame, lifted, T @ invert(T_closed), T[:3, 3], plan.target)
+
+    def _proven(self, plan: GraspPlan, T_closed: FloatArray, hanging: Hanging) -> Grasped:
         """What is held once the jaws are steady and an image was looked at. Raises ToolError."""
         self._on_stage("the look at what was lifted")
         grip = steady_grip(self._arm)
@@ -212,8 +229,8 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         hand = self._kinematics.fk(self._arm.state().q)[:3, 3]
         lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
         lifted = firm_points(plan.frame, lift.lifted)
-        fault = wrong_object(lift, grip)
-        if fault is not None and (near := target_mask(lifted, T_closed, self._gripper)).any():
+        fault = wrong_object(lift, hanging, grip)
+        if not lift.alone and (near := target_mask(lifted, T_closed, self._gripper)).any():
             lifted = lifted[near]  # what else has left its place was pushed, and is not held
         if len(lifted):
             eye = plan.frame.T_base_camera[:3, 3]

@@ -104,6 +104,11 @@ class Lift:
     stays: tuple[float, float] | None
     beside: tuple[float, float] | None
 
+    @property
+    def alone(self) -> bool:
+        """Whether the target, and nothing else, has left the table."""
+        return self.stays is None and self.beside is None
+
 
 def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base: FloatArray) -> Lift:
     """Compare the images from before and after a lift.
@@ -183,10 +188,10 @@ def _still_there(
         nearest = np.argsort((rows - row) ** 2 + (columns - column) ** 2, kind="stable")[:_NEAREST_PX]
         at = rows[nearest], columns[nearest]
         first, second = (frame.rgb[at].astype(np.float32) for frame in (before, after))
-        hued = _one_surface(second, _main_colour(before.rgb[at]).astype(np.float32))
+        hued = one_surface(second, _main_colour(before.rgb[at]).astype(np.float32))
         if gone[at].mean() <= _POINT_GONE_SHARE:
             # What has fallen to where it stood is as near, and looks different.
-            if (hued | _one_surface(first, second)).mean() > _SEEN_SHARE:
+            if (hued | one_surface(first, second)).mean() > _SEEN_SHARE:
                 return point
         elif (about[at] & hued).mean() > _PUSHED_SEEN_SHARE:
             return point
@@ -220,10 +225,10 @@ def _coloured(frame: Frame, colour: FloatArray) -> BoolArray:
 
 def _hued(frame: Frame, colour: FloatArray) -> BoolArray:
     """Which pixels (H, W) may show a surface of a colour (3,), however brightly it is lit there."""
-    return _one_surface(frame.rgb.astype(np.float32), colour.astype(np.float32))
+    return one_surface(frame.rgb.astype(np.float32), colour.astype(np.float32))
 
 
-def _one_surface(first: NDArray[np.float32], second: NDArray[np.float32]) -> BoolArray:
+def one_surface(first: NDArray[np.float32], second: NDArray[np.float32]) -> BoolArray:
     """Which colours (..., 3) and (..., 3) may be those of one surface, lit from other sides."""
     dark, light = (np.sqrt((colours**2).sum(axis=-1)) + 1.0 for colours in (first, second))
     ratio = np.maximum(dark, light) / np.minimum(dark, light)
@@ -235,7 +240,7 @@ def _another_surface(before: Frame, after: Frame) -> BoolArray:
     """Which pixels (H, W) surely show another surface in the second image."""
     first, second = (frame.rgb.astype(np.float32) for frame in (before, after))
     far = ((first - second) ** 2).sum(axis=2) > (2.0 * _SAME_COLOUR) ** 2
-    return far & ~_one_surface(first, second)
+    return far & ~one_surface(first, second)
 
 
 def _pixels(target: GraspTarget, shape: tuple[int, ...]) -> list[tuple[int, int]]:

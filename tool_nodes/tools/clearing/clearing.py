@@ -43,7 +43,15 @@ _FINGER_M = 0.04
 """Room that is left beside what was put aside [m]: for the open jaws that let go of it."""
 _HALF_M = 0.05
 """Half the length of what is held and not known [m]: of an object of middle size."""
-_NO_WAY = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
+_NO_WAY = frozenset(
+    {
+        ErrorCode.PLACE_BLOCKED,
+        ErrorCode.OUT_OF_WORKSPACE,
+        ErrorCode.NO_DEPTH,
+        ErrorCode.IK_FAILED,
+        ErrorCode.PLAN_FAILED,
+    }
+)
 """Errors of a place before anything moved, after which another place may do."""
 
 _Item = tuple[Frame, BoolArray]
@@ -208,7 +216,7 @@ class ClearingTools(InTheWayTool):
         """
         edge = np.empty((0, 2)) if item is None else corners(find_surface(item[0]), item[1])
         half = float(rectangle(edge)[1].max()) / 2.0 if len(edge) > 2 else _HALF_M
-        own = item[1] if item is not None and item[0] is frame else None
+        own = item[1] if item is not None and item[0] is frame and len(edge) else None
         found = list[tuple[float, float]]()
         failed: ToolError | None = None
         for request in _ASIDE:
