@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import (
     BoolArray,
     FloatArray,
+    Frame,
     Grasped,
     GraspTarget,
     GripperOutcome,
@@ -117,6 +119,25 @@ def test_another_object_than_the_one_that_was_meant_is_no_success(cell: Cell) ->
     assert cell.station.manipulator.held is not None, "it holds something, which can be put down"
     cell.call("robot.capture_image")
     assert cell.call("robot.place_object_at_2d_location", point_2d=cell.in_image(*FREE)).ok
+
+
+def test_an_image_that_fails_over_the_place_leaves_the_one_from_the_park_position(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manipulator, block, before = cell.station.manipulator, outline(cell, "toy block"), cell.station.camera.capture()
+    capture, held = cell.station.camera.capture, list[object]()
+
+    def fails_once() -> Frame:
+        held.append(manipulator.held)
+        if len(held) == 1:
+            raise ToolError(ErrorCode.TIMEOUT, "No image came.")
+        return capture()
+
+    monkeypatch.setattr(manipulator, "_camera", SimpleNamespace(capture=fails_once))
+    manipulator.grasp(GRASP, before, GraspTarget(block, (middle(block),)))
+    assert cell.holds_block
+    assert held[0] is None, "what is held is not taken out of the image that shows it"
+    assert held[1] is not None
 
 
 def test_an_outline_of_two_objects_is_judged_by_where_it_was_pointed_at(cell: Cell) -> None:
