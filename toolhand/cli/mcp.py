@@ -87,7 +87,7 @@ def _shared_robot(
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from toolhand.agent_node.console.approve import TerminalApprover
-    from toolhand.agent_node.conversation_settings import ConversationSettings
+    from toolhand.agent_node.conversation_settings import TURN_BUDGET
     from toolhand.agent_node.mcp.saying import hearing
     from toolhand.agent_node.mcp.sessions import SharedRobot
     from toolhand.agent_node.session_tools import TheirTools
@@ -102,11 +102,9 @@ def _shared_robot(
     guard = MotionGuard(parse_mode(approval), TerminalApprover(interrupted=lambda: shared.interrupted))
     station = options.make(role, guard, lambda stage: shared.enter(stage))
     toolbox = station.toolbox
-
     looking = "spacetools" in parse_suites(options.suite)
     speaks = role == "operator" and (looking or policy != DEFAULT_POLICY)
-    turns = ConversationSettings().turn_budget  # a session's, not that of a protocol's paper
-    more = PolicyOptions(**asdict(model), seed=options.seed, turns=turns, stopped=lambda: shared.interrupted)
+    more = PolicyOptions(**asdict(model), seed=options.seed, turns=TURN_BUDGET, stopped=lambda: shared.interrupted)
     shared = SharedRobot(
         toolbox if looking else Toolbox([CameraTools(station.camera), TheirTools(toolbox)]),
         getattr(station, "arm", None),  # the mock robot has none
