@@ -169,7 +169,7 @@ class Comparing(SeeingAnswers):
         if unfound is not None and unfound.strange and any(word not in unfound.strange for word in thing.split()):
             part = " ".join(unfound.strange)  # "mustard cap": a part of something
             thing = " ".join(word for word in thing.split() if word not in (*unfound.strange, "of", "the"))
-        points = yield from self._points(thing)
+        points = response.points if response.ok else (yield from self._points(thing))
         self._require_one(points, thing)
         colours = (*_COLOURS, *_MORE_COLOURS)
         asked = [f"{thing} with the {colour} {part}" if part else f"{colour} {thing}" for colour in colours]

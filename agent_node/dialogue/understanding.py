@@ -109,8 +109,7 @@ class Understanding:
         found = self._exact.read(nouns.text)
         if found is not None:
             return nouns.put_back(found.plan), found.certainty
-        for reader in (self._exact, self._reader):
-            found = found or reader.read(nouns.text, context)
+        found = self._exact.read(nouns.text, context) or self._reader.read(nouns.text, context)
         # Nothing moves while this is heard: an order with a word of stopping in it is asked about.
         stops = is_stop(plain)
         if stops and (found is None or found.certainty < SURE or not _names_one(found.plan, plain)):

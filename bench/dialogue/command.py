@@ -19,6 +19,7 @@ from toolhand.bench.dialogue.saying_job import SaidJob, crashed_lines, said_jobs
 from toolhand.bench.frame import Benchmark, Document
 from toolhand.bench.grasp.records import RunFolder, resumed
 from toolhand.bench.stats import machine, rate_row, timing_row
+from toolhand.tool_nodes.results import invalid
 from toolhand.training.pool.parallel import run_jobs
 
 _TALKS = 12
@@ -86,13 +87,12 @@ class SaidTwice(Benchmark[Options, Options, dict[str, Any]]):
     name = "dialogue"
 
     def title(self, options: Options) -> str:
-        return f"{options.n or _TALKS} talks, {options.said}, in process and over {options.over}"
+        return f"{len(_talks(options))} talks, {options.said}, in process and over {options.over}"
 
     def measure(self, options: Options, jobs: Sequence[Options]) -> list[dict[str, Any]]:
         load = round(os.getloadavg()[0], 2)
-        every = said_jobs(options.said, options.backends)
-        talks = [job for job in every if job.lines[0].talks][: options.n or _TALKS]
-        return [{"load_before": load, **compare(cast(OtherWay, options.over), talks, options.backends)}]
+        compared = compare(cast(OtherWay, options.over), _talks(options), options.backends)
+        return [{"load_before": load, **compared}]
 
     def document(self, options: Options, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -116,6 +116,14 @@ BENCH, OVER = DialogueBench(), SaidTwice()
 
 def _said(options: Options) -> list[SaidJob]:
     return said_jobs(options.said, options.backends, options.n, options.plan_reader, options.undo)
+
+
+def _talks(options: Options) -> list[SaidJob]:
+    """The first talks of the list. Raises ToolError INVALID_ARGUMENT where it has none."""
+    talks = [job for job in said_jobs(options.said, options.backends) if job.lines[0].talks]
+    if not talks:
+        raise invalid(f"--over says talks, and {options.said!r} has none: voices, unheard or a file of your own may.")
+    return talks[: options.n or _TALKS]
 
 
 def _settings(options: Options) -> dict[str, Any]:

@@ -214,6 +214,12 @@ def test_a_talk_ends_the_same_over_mcp(talk: str) -> None:
     assert all(each.same for each in found)
 
 
+def test_a_list_without_talks_is_not_said_twice() -> None:
+    with pytest.raises(ToolError, match="has none") as refused:
+        Options(said="fresh", over="mcp")()
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+
+
 def test_what_was_done_as_meant_is_taken_back_and_measured(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("- kind: hold\n  scene: 3\n  said:\n  - 'take the red box => hold red_box_1'\n", encoding="utf-8")

@@ -82,9 +82,15 @@ def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, hal
 
     Cells that the camera did not see count as free only where seen cells surround the box; NaN if most are unseen.
     """
+    seen = _seen_under(heights, centre, R, half)
+    return float(seen.max()) if len(seen) else float("nan")
+
+
+def _seen_under(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray) -> FloatArray:
+    """Heights (N,) of the cells under a box's base that the camera saw [m]; none where most were not seen."""
     _, found, _ = _cells_under(heights, centre, R, half)
     seen = found[~np.isnan(found)]
-    return float(seen.max()) if len(seen) > len(found) / 2 else float("nan")
+    return seen if len(seen) > len(found) / 2 else seen[:0]
 
 
 def is_steady(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray, support: float) -> bool:
@@ -142,9 +148,8 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, re
 
 def _covers(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float:
     """Share [0..1] of the base of a held object that is over what rises from a point (3,); 1 where most is unseen."""
-    _, found, _ = _cells_under(heights, *_base_at(target, R, held))
-    seen = found[~np.isnan(found)]
-    return float(np.mean(seen > target[2] + STEP_TOLERANCE)) if len(seen) > len(found) / 2 else 1.0
+    seen = _seen_under(heights, *_base_at(target, R, held))
+    return float(np.mean(seen > target[2] + STEP_TOLERANCE)) if len(seen) else 1.0
 
 
 def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
