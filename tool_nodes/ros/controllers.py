@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 from toolhand.tool_nodes.motion.trajectory_checks import beside, unfit
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
+from toolhand.tool_nodes.ros.action_client import ActionClient, new_goal_id
+from toolhand.tool_nodes.ros.calling import Deadlines, server_absent
 from toolhand.tool_nodes.ros.faults import ControllerStates, DriverFaults
 from toolhand.tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
 from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
@@ -306,11 +306,12 @@ class RosArm:
             raise server_absent(name, self._deadlines.availability_s)
         if self._halted:  # both waits may have been long
             return None
-        sent = client.send_goal_async(goal)
+        goal_id = new_goal_id()
+        sent = client.send_goal_async(goal, goal_uuid=goal_id)
         answered = threading.Event()
         sent.add_done_callback(lambda _: answered.set())
         if not answered.wait(self._deadlines.response_s):
-            sent.add_done_callback(cancel_late_goal)
+            client.give_up(sent, goal_id)
             raise ToolError(
                 ErrorCode.TIMEOUT, f"{name} did not answer the goal within {self._deadlines.response_s:g} s."
             )
