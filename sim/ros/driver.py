@@ -274,6 +274,10 @@ class Driver:
     def move_knuckle(self, world: World, target: float, stopped: StopCheck) -> Motion[GripperOutcome]:
         """Move the jaws for as long as commands are obeyed; then they stay, which is said to be a stall."""
         self._begin_goal("jaws")
+        while not self.active(self.gripper_controller):
+            if stopped():
+                return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
+            yield
         motion, began = move_knuckle(world, target, stopped), world.time
         least_s = max(abs(target - world.knuckle) / world.robot.gripper.speed, world.timestep)
         while self.obeys and self.active(self.gripper_controller):

@@ -39,8 +39,8 @@ class JointCommands:
     def __init__(self, node: Node, physics: Physics, robot: RobotModel) -> None:
         self._physics = physics
         self._robot = robot
-        self._arm: FloatArray | None = None
-        self._knuckle = math.nan
+        self._last: dict[str, float] = {}
+        self._world: World | None = None
         node.create_subscription(JointState, COMMANDS, self._on_command, qos_profile_sensor_data)
 
     def _on_command(self, message: Any) -> None:
@@ -52,14 +52,17 @@ class JointCommands:
         self._physics.call(lambda world: self._command(world, commanded))
 
     def _command(self, world: World, commanded: dict[str, float]) -> None:
-        """In the physics thread."""
-        arm = np.array([commanded.get(name, math.nan) for name in self._robot.arm_joints])
-        if np.isfinite(arm).any():
-            target = np.where(np.isfinite(arm), arm, world.arm_reference)
+        """In the physics thread; a command that is sent again changes nothing, so that what rests may rest."""
+        if world is not self._world:  # the controllers hold where the arm was in the world before
+            self._world, self._last = world, {}
+        news = {name: position for name, position in commanded.items() if self._last.get(name) != position}
+        self._last |= news
+        if any(name in news for name in self._robot.arm_joints):
+            reference = dict(zip(self._robot.arm_joints, world.arm_reference.tolist(), strict=True))
+            target = np.array([commanded.get(name, at) for name, at in reference.items()])
             self._physics.begin(MovingPart.ARM, lambda world, stopped: _reach(world, target))
-        knuckle = commanded.get(self._robot.gripper.joint, math.nan)
-        if math.isfinite(knuckle) and knuckle != self._knuckle:
-            self._knuckle = knuckle
+        knuckle = news.get(self._robot.gripper.joint)
+        if knuckle is not None:
             self._physics.begin(MovingPart.GRIPPER, lambda world, stopped: _close(world, knuckle))
 
 
