@@ -68,6 +68,8 @@ _TRIVIAL_RAD = 1e-6
 """Joint positions this close are the same [rad]: single precision."""
 _SAMPLES_S = 0.02
 """Spacing of the samples that cuRobo is asked for [s]: its own default."""
+_WARM_UP_RAD = 0.2
+"""How far the first joint turns in the joint goal of a warm-up [rad]: what cuRobo's own takes for poses."""
 
 
 class CuroboVersion(Protocol):
@@ -337,6 +339,12 @@ class _MotionPlanner:
         self._Cuboid, self._Scene, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
         config = MotionPlannerCfg.create(robot=document, collision_cache={"cuboid": room}, device_cfg=self._device)
         self._planner = MotionPlanner(config)
+        # `warmup` asks for poses alone. Where no joint goal came before it, 0.8.0 refuses all that come later: its
+        # CUDA graphs would have to be captured again.
+        start = self._planner.default_joint_state.clone().unsqueeze(0)
+        goal = start.clone()
+        goal.position[..., 0] += _WARM_UP_RAD
+        self._planner.plan_cspace(goal, start, max_attempts=1)
         self._planner.warmup()
 
     def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:

@@ -90,10 +90,12 @@ class Workcell:
         assert {link["parent_link_name"] for link in kinematics["extra_links"].values()} == {GEN3.tip_frame}
         assert kinematics["cspace"]["joint_names"] == list(GEN3.arm_joints)
         self.names = list(reversed(GEN3.arm_joints))
+        self.default = list(reversed(kinematics["cspace"].get("default_joint_position", [])))
         self.slots: dict[str, int] = slots
         self.most = most
         self.balls = {link: np.empty((0, 4)) for link in slots}
         self.cuboids: list[Any] = []
+        self.goals: list[str] = []
         self.hangs: Callable[[], None] = lambda: None
 
     def show(self, cuboids: list[Any]) -> None:
@@ -116,9 +118,9 @@ class Workcell:
             Box(matrix(ball[:3], (1.0, 0.0, 0.0, 0.0)), np.full(3, ball[3] * 0.7))
             for ball in self.balls["attached_object"]
         )
-        widest = float(self.balls["attached_jaws"][:, 0].max())
         # The jaws open in proportion to how far apart their balls are; the ends are those of the URDF.
         low, high = (float(jaws(opening)) for opening in (0.0, GEN3.gripper.max_opening))
+        widest = float(self.balls["attached_jaws"][:, 0].max(initial=low))
         opening = float(np.clip((widest - low) / (high - low), 0.0, 1.0)) * GEN3.gripper.max_opening
         return CollisionScene(boxes, held, table_z=-1.0, margin=0.0, opening_m=opening)
 
@@ -213,6 +215,9 @@ def older() -> PackageDouble:
 def newer() -> PackageDouble:
     """cuRobo 0.8.0."""
 
+    def state(position: Any, joint_names: Any) -> Any:
+        return double.classes["JointState"](position=position, joint_names=joint_names)
+
     def create(robot: Any, collision_cache: Any, **_: Any) -> Any:
         assert robot["robot_cfg"]["kinematics"]["format_version"] == 2.0
         assert robot["robot_cfg"]["kinematics"]["tool_frames"] == [GEN3.tip_frame]
@@ -232,10 +237,14 @@ def newer() -> PackageDouble:
         assert goal_tool_poses.position.shape == (1, 1, 1, 1, 3)
         assert goal_tool_poses.quaternion.shape == (1, 1, 1, 1, 4)
         goal = near(matrix(goal_tool_poses.position, goal_tool_poses.quaternion))
+        cell.goals.append("pose")
         return result(cell, cell.positions(current_state), goal)
 
     def joints(this: Any, goal_state: Any, current_state: Any, **_: Any) -> Any:
         cell = this.config._cell
+        if cell.goals and "joints" not in cell.goals:  # the graphs that were captured are for poses
+            raise ValueError("CUDA graph reset is not available.")
+        cell.goals.append("joints")
         return result(cell, cell.positions(current_state), JointGoal(cell.positions(goal_state)))
 
     def update(
@@ -249,11 +258,14 @@ def newer() -> PackageDouble:
         "curobo_0_8_0",
         {
             "DeviceCfg.to_device": lambda this, data_tensor: tensor(data_tensor),
-            "JointState.from_position": lambda position, joint_names: double.classes["JointState"](
-                position=position, joint_names=joint_names
-            ),
+            "JointState.from_position": state,
+            "JointState.clone": lambda this: state(this.position.copy(), this.joint_names),
+            "JointState.unsqueeze": lambda this, idx: state(np.expand_dims(this.position, idx), this.joint_names),
             "MotionPlannerCfg.create": create,
-            "MotionPlanner.warmup": lambda this, **_: True,
+            "MotionPlanner.warmup": lambda this, **_: this.config._cell.goals.append("pose") or True,
+            "MotionPlanner.default_joint_state": lambda this: state(
+                tensor(this.config._cell.default), this.config._cell.names
+            ),
             "MotionPlanner.joint_names": lambda this: this.config._cell.names,
             "MotionPlanner.update_world": lambda this, scene_cfg: this.config._cell.show(scene_cfg.cuboid),
             "MotionPlanner.attachment_manager": lambda this: double.make("AttachmentManager", _cell=this.config._cell),

@@ -134,6 +134,11 @@ def test_a_call_that_the_table_lacks_fails(
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
+def test_a_joint_goal_comes_before_the_warm_up_which_has_poses_alone() -> None:
+    with installed(newer()):
+        assert cell_of(CuroboPlanner(0, GEN3, LONG_S)).goals == ["joints", "pose"]
+
+
 # -- what it is given ---------------------------------------------------------------------------------
 
 
