@@ -78,8 +78,8 @@ class CuroboVersion(Protocol):
     def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
         """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
 
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
-        """Put balls (N, 4) onto a link, at joint positions (n,)."""
+    def attach(self, link: str, balls: FloatArray) -> None:
+        """Put balls (N, 4) onto a link, as many as it has room for."""
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         """Joint positions (N, n) on the way to a pose [x, y, z, qw, qx, qy, qz], or why there are none."""
@@ -158,9 +158,7 @@ class CuroboPlanner:
         if float(np.abs(target - q).max()) < _TRIVIAL_RAD:
             return timed(q[None], q, target, self._robot, speed)
         turned = self._turned(q)
-        path = self._asked(
-            q - turned, scene, lambda: self._curobo.to_joints(q - turned, target - turned, self._planning_s)
-        )
+        path = self._asked(scene, lambda: self._curobo.to_joints(q - turned, target - turned, self._planning_s))
         if isinstance(path, str):
             raise _no_path(path)
         return timed(path + turned, q, target, self._robot, speed)
@@ -173,7 +171,7 @@ class CuroboPlanner:
             if not has_solution(T, q, self._kinematics):
                 failure = failure or no_solution(T, self._robot)
                 continue
-            path = self._asked(q - turned, scene, self._pose_question(q - turned, pose_list(T)))
+            path = self._asked(scene, self._pose_question(q - turned, pose_list(T)))
             if isinstance(path, str):
                 failure = _no_path(path)
                 continue
@@ -195,9 +193,7 @@ class CuroboPlanner:
 
     # -- cuRobo ----------------------------------------------------------------------------------
 
-    def _asked(
-        self, q: FloatArray, scene: CollisionScene, question: Callable[[], FloatArray | str]
-    ) -> FloatArray | str:
+    def _asked(self, scene: CollisionScene, question: Callable[[], FloatArray | str]) -> FloatArray | str:
         """The answer among these obstacles, and with this in the hand; finite joint positions (N, n), N >= 1."""
         obstacles = cuboids(scene, self._robot, self._model)
         jaws = jaw_balls(self._robot, self._model.balls, attached_opening(scene, self._robot.gripper))
@@ -209,8 +205,8 @@ class CuroboPlanner:
 
         def ask() -> FloatArray | str:
             self._curobo.show(obstacles)
-            self._curobo.attach(JAWS, padded(jaws, max(1, jaw_count(self._model, self._robot))), q)
-            self._curobo.attach(ATTACHED, padded(held, HELD_COUNT), q)
+            self._curobo.attach(JAWS, padded(jaws, max(1, jaw_count(self._model, self._robot))))
+            self._curobo.attach(ATTACHED, padded(held, HELD_COUNT))
             return question()
 
         answer = self._calls.run(ask, self._planning_s + _GRACE_S)
@@ -301,7 +297,7 @@ class _MotionGen:
         boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
         self._gen.update_world(self._World(cuboid=boxes))
 
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
+    def attach(self, link: str, balls: FloatArray) -> None:
         self._gen.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
@@ -351,8 +347,9 @@ class _MotionPlanner:
         boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
         self._planner.update_world(self._Scene(cuboid=boxes))
 
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
-        self._planner.attachment_manager.update(self._device.to_device(balls), self._state(q), link_name=link)
+    def attach(self, link: str, balls: FloatArray) -> None:
+        # By the kinematics that all its solvers share: its property attachment_manager raises AttributeError.
+        self._planner.kinematics.kinematics_config.update_link_spheres(link, self._device.to_device(balls))
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         # Problems, steps, tool frames and alternatives: one each.

@@ -104,9 +104,9 @@ class Workcell:
         assert len({cuboid.name for cuboid in cuboids}) == len(cuboids)
         self.cuboids = cuboids
 
-    def attach(self, link: str, balls: Any, exactly: bool) -> None:
+    def attach(self, link: str, balls: Any) -> None:
         rows = np.asarray(balls, float)
-        if rows.shape[1:] != (4,) or len(rows) > self.slots[link] or (exactly and len(rows) != self.slots[link]):
+        if rows.shape != (self.slots[link], 4):
             raise ValueError("sphere_tensor shape does not match current spheres")
         self.balls[link] = rows[rows[:, 3] > 0.0]
 
@@ -201,7 +201,7 @@ def older() -> PackageDouble:
             "MotionGen.joint_names": lambda this: this.config._cell.names,
             "MotionGen.update_world": lambda this, world: this.config._cell.show(world.cuboid),
             "MotionGen.attach_spheres_to_robot": lambda this, sphere_radius, sphere_tensor, link_name: (
-                this.config._cell.attach(link_name, sphere_tensor, exactly=True)
+                this.config._cell.attach(link_name, sphere_tensor)
             ),
             "MotionGen.plan_single": single,
             "MotionGen.plan_single_js": joints,
@@ -247,12 +247,9 @@ def newer() -> PackageDouble:
         cell.goals.append("joints")
         return result(cell, cell.positions(current_state), JointGoal(cell.positions(goal_state)))
 
-    def update(
-        this: Any, sphere_tensor: Any, joint_states: Any, link_name: str, world_objects_pose_offset: Any
-    ) -> None:
-        assert world_objects_pose_offset is None
-        this._cell.positions(joint_states)
-        this._cell.attach(link_name, sphere_tensor, exactly=False)
+    def update(this: Any, link_name: str, sphere_position_radius: Any, start_sph_idx: int, config_idx: Any) -> None:
+        assert (start_sph_idx, config_idx) == (0, None)
+        this._cell.attach(link_name, sphere_position_radius)
 
     double = PackageDouble(
         "curobo_0_8_0",
@@ -268,11 +265,12 @@ def newer() -> PackageDouble:
             ),
             "MotionPlanner.joint_names": lambda this: this.config._cell.names,
             "MotionPlanner.update_world": lambda this, scene_cfg: this.config._cell.show(scene_cfg.cuboid),
-            "MotionPlanner.attachment_manager": lambda this: double.make("AttachmentManager", _cell=this.config._cell),
+            "MotionPlanner.kinematics": lambda this: double.make("Kinematics", _cell=this.config._cell),
+            "Kinematics.kinematics_config": lambda this: double.make("KinematicsParams", _cell=this._cell),
             "MotionPlanner.plan_pose": pose,
             "MotionPlanner.plan_cspace": joints,
             "MotionPlanner.reset_seed": lambda this: None,
-            "AttachmentManager.update": update,
+            "KinematicsParams.update_link_spheres": update,
             "TrajOptSolverResult.get_interpolated_plan": lambda this: this.interpolated_trajectory,
         },
     )

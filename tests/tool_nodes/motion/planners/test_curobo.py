@@ -110,10 +110,10 @@ def test_a_table_says_where_it_is_from(name: str) -> None:
     [
         ("MotionPlanner", "methods", lambda methods: methods.pop("plan_cspace"), "has no MotionPlanner.plan_cspace"),
         (
-            "AttachmentManager",
+            "KinematicsParams",
             "methods",
-            lambda methods: methods.update(update="sphere_tensor, joint_states"),
-            "unexpected keyword argument 'link_name'|got an unexpected",
+            lambda methods: methods.update(update_link_spheres="link_name"),
+            "too many positional arguments",
         ),
         (
             "MotionPlannerCfg",
