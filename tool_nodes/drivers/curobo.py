@@ -262,10 +262,16 @@ def _numbers(tensor: Any) -> FloatArray:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
 
 
-def _rows(plan: Any, names: list[str], joints: tuple[str, ...]) -> FloatArray:
-    """Joint positions (N, n) of a plan whose columns have these names, in the order of `joints`."""
+def _columns(planner: Any, joints: tuple[str, ...]) -> tuple[list[str], list[int]]:
+    """The joints in the planner's order, in which it takes states and gives plans; where each is in `joints`."""
+    names = list(planner.joint_names)
+    return names, [joints.index(name) for name in names]
+
+
+def _rows(plan: Any, columns: list[int]) -> FloatArray:
+    """Joint positions (N, n) of a plan, each column in its place."""
     position = _numbers(plan.position)
-    return position.reshape(-1, position.shape[-1])[:, [names.index(name) for name in joints]]
+    return position.reshape(-1, position.shape[-1])[:, np.argsort(columns)]
 
 
 class _MotionGen:
@@ -312,7 +318,8 @@ class _MotionGen:
         self._gen.reset_seed()
 
     def _state(self, q: FloatArray) -> Any:
-        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
+        names, columns = _columns(self._gen, self._joints)
+        return self._State.from_position(self._device.to_device(q[None, columns]), joint_names=names)
 
     def _read(self, result: Any) -> FloatArray | str:
         if result is None:
@@ -320,7 +327,7 @@ class _MotionGen:
         if not bool(_numbers(result.success).any()):
             status = result.status
             return str(getattr(status, "value", status) or "unknown reason")[:100].rstrip(".")
-        return _rows(result.get_interpolated_plan(), list(self._gen.joint_names), self._joints)
+        return _rows(result.get_interpolated_plan(), _columns(self._gen, self._joints)[1])
 
 
 class _MotionPlanner:
@@ -364,14 +371,15 @@ class _MotionPlanner:
         self._planner.reset_seed()
 
     def _state(self, q: FloatArray) -> Any:
-        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
+        names, columns = _columns(self._planner, self._joints)
+        return self._State.from_position(self._device.to_device(q[None, columns]), joint_names=names)
 
     def _read(self, result: Any) -> FloatArray | str:
         if result is None:
             return "neither inverse kinematics nor its graph planner led to one"
         if not bool(_numbers(result.success).any()):
             return "its optimisation did not end without collision at the goal"
-        return _rows(result.get_interpolated_plan(), list(self._planner.joint_names), self._joints)
+        return _rows(result.get_interpolated_plan(), _columns(self._planner, self._joints)[1])
 
 
 _VERSIONS: dict[str, Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]] = {

@@ -1,6 +1,6 @@
 """cuRobo's two versions as doubles of their signatures: the embedded planner answers, with cuRobo's manners.
 
-Single precision, columns in another order than asked, ends beside the pose, samples 0.02 s apart, no plan from a start
+Single precision, joints in an order of their own, ends beside the pose, samples 0.02 s apart, no plan from a start
 in collision or beyond two turns, no more obstacles than there is memory for. It reads the cuboids and balls that it was
 given, and nothing else of the question.
 """
@@ -141,10 +141,12 @@ class Workcell:
         return "SUCCESS", rows[:, ::-1]
 
     def positions(self, state: Any) -> FloatArray:
-        """Joint positions (n,) of a state, by its names."""
+        """Joint positions (n,) of a state, which has to have the own order of joints."""
+        if state.joint_names != self.names:
+            raise ValueError("Joint names do not match, reorder joints before forward kinematics")
         q = np.asarray(state.position, float)
         assert q.shape == (1, GEN3.dof)
-        return q[0, [state.joint_names.index(name) for name in GEN3.arm_joints]]
+        return q[0, ::-1]
 
 
 def jaws(opening: float) -> float:
