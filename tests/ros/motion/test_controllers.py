@@ -146,7 +146,8 @@ def test_a_motion_that_nobody_measures_is_cancelled_long_before_the_robot_counts
     cell: Any, arm: RosArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arm, "_deadlines", replace(arm._deadlines, availability_s=30.0))
-    running = Running(arm, 0.9)
+    cell.drivers.fault = "hang"
+    running = Running(arm)
     cell.wait(lambda: cell.speed > 0.01, "motion")
     cell.drivers.silent = True
     cell.wait(lambda: cell.drivers.cancels == 1, "the goal to be cancelled")
