@@ -106,7 +106,7 @@ def robot_state(names: Sequence[str], positions: Iterable[float]) -> RobotState:
 
 
 def pose_constraints(T: FloatArray, frame: str, link: str, position: float, rotation: float) -> Constraints:
-    """A goal for a link: its pose (4, 4) in a frame, within a ball [m] and angles about each axis [rad]."""
+    """A goal for a link: its pose (4, 4) in a frame, within a ball [m] and an angle [rad]."""
     header = Header(frame_id=frame)
     target = matrix_to_pose(T)
     ball = SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[float(position)])
@@ -114,7 +114,9 @@ def pose_constraints(T: FloatArray, frame: str, link: str, position: float, rota
     place.constraint_region.primitives = [ball]
     place.constraint_region.primitive_poses = [Pose(position=target.position, orientation=Quaternion(w=1.0))]
     turn = OrientationConstraint(header=header, link_name=link, orientation=target.orientation, weight=1.0)
-    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = float(rotation)
+    # MoveIt allows so much about each of three axes at once, and makes use of it.
+    each = float(rotation) / np.sqrt(3.0)
+    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = each
     turn.parameterization = OrientationConstraint.ROTATION_VECTOR
     return Constraints(position_constraints=[place], orientation_constraints=[turn])
 

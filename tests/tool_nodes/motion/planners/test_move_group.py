@@ -74,6 +74,12 @@ def test_a_pose_goal_says_which_part_of_its_quaternion_is_which() -> None:
     assert parts(flipped.orientation_constraints[0].orientation) == (0.0, 1.0, 0.0, 0.0)
 
 
+def test_a_turn_by_all_that_moveit_allows_about_each_axis_is_within_the_angle_that_is_asked_for() -> None:
+    (turn,) = pose_constraints(np.eye(4), "base_link", TIP_FRAME, 5e-4, 5e-3).orientation_constraints
+    corner = [getattr(turn, f"absolute_{axis}_axis_tolerance") for axis in "xyz"]
+    assert np.linalg.norm(corner) == pytest.approx(5e-3)
+
+
 def test_a_state_is_a_difference_so_that_what_is_attached_stays() -> None:
     state = robot_state((*ARM_JOINTS, GRIPPER_JOINT), (*PARK, 0.3))
     assert state.is_diff
