@@ -22,6 +22,7 @@ from moveit_msgs.msg import (
     PositionConstraint,
     RobotState,
 )
+from scipy.interpolate import CubicSpline
 from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
 from std_msgs.msg import Header
@@ -44,10 +45,6 @@ each 0.1 s."""
 
 ROUNDING = 1e-9
 """Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
-
-REST = 1e-4
-"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time parameterizations of MoveIt end
-with some 1e-6."""
 
 SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
 """Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
@@ -238,8 +235,8 @@ def joint_positions(state: RobotState, names: Sequence[str]) -> FloatArray:
     return q
 
 
-def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajectory:
-    """The samples of a JointTrajectory, its joints in the order of `names`.
+def read_points(message: Any, names: tuple[str, ...], most: int) -> tuple[FloatArray, FloatArray]:
+    """Times (N,) [s] and positions (N, n) [rad] of a JointTrajectory, its joints in the order of `names`.
 
     Args:
         message: The message.
@@ -250,28 +247,27 @@ def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajecto
         BadMessage: Why it is no trajectory of these joints, to be put after "MoveIt's answer cannot be used: ".
     """
     points, theirs = message.points, tuple(message.joint_names)
-    if len(points) < 2:
-        raise BadMessage(f"it has {len(points)} points, where a path has 2 or more")
+    if not points:
+        raise BadMessage("it has no points")
     if len(points) > most:
         raise BadMessage(f"it has {len(points):,} points, where {most:,} are the most")
     if set(theirs) != set(names) or len(theirs) != len(names):
         raise BadMessage(f"it is for the joints {', '.join(theirs)[:_LONGEST] or 'of no name'}")
     if any(len(point.positions) != len(names) for point in points):
         raise BadMessage(f"its points do not have {len(names)} positions each")
-    if any(len(point.velocities) != len(names) for point in points):
-        raise BadMessage(
-            "its points have no velocities; move_group needs a response adapter that times paths, "
-            "such as AddTimeOptimalParameterization"
-        )
     order = [theirs.index(name) for name in names]
     t = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points])
     q = np.array([point.positions for point in points], float)[:, order]
-    qd = np.array([point.velocities for point in points], float)[:, order]
-    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+    if not np.isfinite(q).all():
         raise BadMessage("it holds NaN or infinite numbers")
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
-        raise BadMessage("its times do not increase from 0")
-    return Trajectory(names, t, q, qd)
+        raise BadMessage(
+            "its times do not increase from 0; move_group needs a response adapter that times paths, "
+            "such as AddTimeOptimalParameterization"
+        )
+    if len(t) == 1:  # where the arm is at the goal already
+        t, q = np.array([0.0, SAMPLE_PERIOD]), np.repeat(q, 2, axis=0)
+    return t, q
 
 
 def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
@@ -286,20 +282,19 @@ def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
         ToolError: UNAVAILABLE where it is no trajectory of this robot.
     """
     try:
-        trajectory = read_trajectory(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
+        t, q = read_points(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
         # Of a joint without stops MoveIt says where it points, at any turn; between two points it is the near way.
-        q = trajectory.q.copy()
         q[0] = robot.nearest_turn(q[0], start)
         for k in range(1, len(q)):
             q[k] = robot.nearest_turn(q[k], q[k - 1])
         if float(abs(q[0] - start).max()) < ROUNDING:
             q[0] = start
-        qd = trajectory.qd.copy()
-        for end in (0, -1):
-            qd[end][abs(qd[end]) < REST] = 0.0
-        timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
+        # MoveIt's velocities are those of up to 1 ms later, that of the first sample, too: no cubics fit them.
+        qd = CubicSpline(t, q, bc_type="clamped")(t, 1)
+        qd[[0, -1]] = 0.0
+        timed = resampled(Trajectory(robot.arm_joints, t, q, qd), MOST_POINTS)
         if timed is None:
-            raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
+            raise BadMessage(f"it takes {t[-1]:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
     except BadMessage as bad:
         raise unusable(bad) from bad
     return timed
