@@ -22,8 +22,11 @@ from toolhand.tool_nodes.ros.calling import Deadlines, call
 from toolhand.tool_nodes.ros.messages import matrix_to_pose
 from toolhand.tool_nodes.ros.moveit_messages import (
     ACCELERATION_SHARE,
+    HELD,
     OURS,
     SPEED_SHARE,
+    TIPS,
+    WALLS,
     followed,
     hand_links,
     joint_constraints,
@@ -34,6 +37,7 @@ from toolhand.tool_nodes.ros.moveit_messages import (
     scene_change,
     stamped,
     unusable,
+    workspace,
 )
 from toolhand.tool_nodes.ros.parameters import NonEmpty
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
@@ -118,22 +122,27 @@ class MoveGroup:
         attached = {each.object.id for each in scene.robot_state.attached_collision_objects}
         return OURS & ({each.id for each in scene.world.collision_objects} | attached)
 
-    def apply(self, scene: CollisionScene, there: frozenset[str]) -> frozenset[str]:
+    def apply(
+        self, scene: CollisionScene, there: frozenset[str], low: FloatArray, high: FloatArray, opening_m: float
+    ) -> frozenset[str]:
         """Put a scene in the place of the one before.
 
         Args:
             scene: Obstacles and what is held.
             there: Names of what is there, from `ours`.
+            low: (3,) corner of the box that the ends of the fingers stay in, base frame [m].
+            high: (3,) the opposite one.
+            opening_m: Opening of the jaws [m].
 
         Returns:
             What is there now.
         """
         change = scene_change(scene, self._frame, self._robot.tip_frame, self._hand, there)
+        change.robot_state.attached_collision_objects += workspace(self._robot, self._frame, low, high, opening_m)
         if not self._call(self._apply, ApplyPlanningScene.Request(scene=change)).success:
             raise unavailable("move_group did not take the obstacles into its planning scene.", "Look at its log.")
         world = {each.id for each in change.world.collision_objects if each.operation == each.ADD}
-        held = {each.object.id for each in change.robot_state.attached_collision_objects}
-        return frozenset(world | {name for name in held if scene.attached})
+        return frozenset(world | {WALLS, TIPS} | ({HELD} if scene.attached else set()))
 
     # -- paths -----------------------------------------------------------------------------------
 

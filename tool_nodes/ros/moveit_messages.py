@@ -35,9 +35,10 @@ from toolhand.tool_nodes.ros.messages import matrix_to_pose
 from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
 
 TABLE, BOXES, POINTS, HELD = "toolhand_table", "toolhand_boxes", "toolhand_points", "toolhand_held"
+WALLS, TIPS = "toolhand_walls", "toolhand_tips"
 """Names of what is put into MoveIt's planning scene; everything else in it is left alone."""
 
-OURS = frozenset({TABLE, BOXES, POINTS, HELD})
+OURS = frozenset({TABLE, BOXES, POINTS, HELD, WALLS, TIPS})
 
 MOST_POINTS = 20_000
 """Points of an answer that are read, at most, and samples that are made of them: 200 s at 100 Hz. MoveIt's own have one
@@ -57,6 +58,8 @@ _TABLE_SIZE = (4.0, 4.0, 0.1)
 _TABLE_GAP = 0.002
 """The slab lies so much lower than the table [m], or the robot's base, which stands on it, would touch it always. The
 own check knows the table exactly."""
+_WALL_GAP, _TIP_RADIUS = 0.001, 0.0005
+"""Walls about the workspace stand so far outside [m], and the ends of the fingers are balls of this radius [m]."""
 
 _CODES = {value: name for name, value in vars(MoveItErrorCodes).items() if name.isupper() and isinstance(value, int)}
 
@@ -167,9 +170,44 @@ def scene_change(
             AttachedCollisionObject(link_name=tip_frame, object=_removal(HELD, tip_frame))
         ]
         objects.append(_removal(HELD, frame))
-    objects += [_removal(name, frame) for name in sorted(there - {each.id for each in objects} - {HELD})]
+    gone = there - {each.id for each in objects} - {HELD, WALLS, TIPS}
+    objects += [_removal(name, frame) for name in sorted(gone)]
     change.world.collision_objects = objects
     return change
+
+
+def workspace(
+    robot: RobotModel, frame: str, low: FloatArray, high: FloatArray, opening_m: float
+) -> list[AttachedCollisionObject]:
+    """What keeps the ends of the fingers inside a box: walls, and two balls that alone can touch them.
+
+    Both are attached to the robot, which names for each object what it may touch.
+
+    Args:
+        robot: The robot.
+        frame: The robot's base, a link.
+        low: (3,) corner of the box, in `frame` [m].
+        high: (3,) the opposite one.
+        opening_m: Opening of the jaws [m].
+    """
+    thick = _TABLE_SIZE[2]
+    slabs = []
+    for axis in range(3):
+        for side, corner in ((-1.0, low), (1.0, high)):
+            half = (high - low) / 2.0 + thick
+            half[axis] = thick / 2.0
+            slab = Box(np.eye(4), half)
+            slab.T_parent_box[:3, 3] = (low + high) / 2.0
+            slab.T_parent_box[axis, 3] = corner[axis] + side * (thick / 2.0 + _WALL_GAP)
+            slabs.append(slab)
+    ends = CollisionScene(points=robot.gripper.tips(opening_m), point_radius=_TIP_RADIUS, margin=0.0)
+    walls = _object(WALLS, Header(frame_id=frame), *_boxes(slabs, 0.0))
+    tips = _object(TIPS, Header(frame_id=robot.tip_frame), *_balls(ends))
+    links = sorted(robot.urdf.links)
+    return [
+        AttachedCollisionObject(link_name=frame, object=walls, touch_links=[*links, HELD]),
+        AttachedCollisionObject(link_name=robot.tip_frame, object=tips, touch_links=links),
+    ]
 
 
 def _object(name: str, header: Header, shapes: list[SolidPrimitive], poses: list[Pose]) -> CollisionObject:

@@ -32,12 +32,15 @@ from toolhand.tool_nodes.ros.moveit_messages import (
     HELD,
     POINTS,
     TABLE,
+    TIPS,
+    WALLS,
     joint_positions,
     pose_constraints,
     read_points,
     refusal,
     robot_state,
     scene_change,
+    workspace,
 )
 from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
@@ -122,6 +125,25 @@ def test_what_is_let_go_is_taken_out_of_the_scene_after_it_has_left_the_hand() -
     bare = scene_change(CollisionScene(), "base_link", TIP_FRAME, [], frozenset({TABLE}))
     assert not bare.robot_state.attached_collision_objects
     assert [each.id for each in bare.world.collision_objects] == [TABLE]
+
+
+def test_only_the_ends_of_the_fingers_can_touch_the_walls_about_the_workspace() -> None:
+    low, high = GEN3.reach.low, GEN3.reach.high
+    walls, tips = workspace(GEN3, "base_link", low, high, 0.04)
+    assert (walls.object.id, walls.link_name, walls.object.header.frame_id) == (WALLS, "base_link", "base_link")
+    assert (tips.object.id, tips.link_name, tips.object.header.frame_id) == (TIPS, TIP_FRAME, TIP_FRAME)
+    assert set(walls.touch_links) == {*GEN3.urdf.links, HELD}
+    assert set(tips.touch_links) == set(GEN3.urdf.links)
+    at = [[getattr(pose.position, axis) for axis in "xyz"] for pose in tips.object.primitive_poses]
+    np.testing.assert_allclose(at, GEN3.gripper.tips(0.04))
+    faces = {axis: [] for axis in "xyz"}
+    for slab, where in zip(walls.object.primitives, walls.object.primitive_poses, strict=True):
+        axis = "xyz"[int(np.argmin(slab.dimensions))]
+        middle, half = getattr(where.position, axis), min(slab.dimensions) / 2.0
+        faces[axis].append((middle - half, middle + half))
+    for axis, least, most in zip("xyz", low, high, strict=True):
+        below, above = sorted(faces[axis])
+        assert (least - below[1], above[0] - most) == pytest.approx((0.001, 0.001))
 
 
 NO_PATH = (
@@ -366,11 +388,11 @@ def test_the_scene_is_sent_where_it_has_changed_and_what_is_held_stays(asked: tu
     holding = replace(scene, attached=(held,))
     for start, goal in ((PARK, JointGoal(ASIDE)), (ASIDE, JointGoal(PARK))):
         planner.plan(start, goal, holding)
-        assert list(double._cell._attached) == [HELD]
+        assert set(double._cell._attached) == {HELD, WALLS, TIPS}
         assert set(double._cell._objects) == {TABLE, BOXES}
     assert double.applied == before + 1
     planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert not double._cell._attached
+    assert set(double._cell._attached) == {WALLS, TIPS}
     assert set(double._cell._objects) == {TABLE}
     double._cell._objects.clear()  # as of one that was started again
     planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
