@@ -123,7 +123,8 @@ class Workcell:
         self._objects[one.id] = _shapes(one)
 
     def describe(self, message: Any) -> None:
-        """Put the names of what is there into a PlanningScene."""
+        """Put the names of joints and objects that are there into a PlanningScene."""
+        message.robot_state.joint_state.name = [*self._robot.arm_joints, self._robot.gripper.joint]
         message.world.collision_objects = [CollisionObject(id=name) for name in self._objects]
         message.robot_state.attached_collision_objects = [
             AttachedCollisionObject(link_name=link, object=CollisionObject(id=name))

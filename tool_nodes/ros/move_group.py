@@ -111,16 +111,29 @@ class MoveGroup:
             )
         )
         self._hand = hand_links(robot)
+        self._joints, self._same_robot = (*robot.arm_joints, robot.gripper.joint), False
 
     # -- the planning scene ----------------------------------------------------------------------
 
     def ours(self) -> frozenset[str]:
         """Names of what is in MoveIt's planning scene and was put there by a client of this sort."""
+        scene = self._scene()
+        attached = {each.object.id for each in scene.robot_state.attached_collision_objects}
+        return OURS & ({each.id for each in scene.world.collision_objects} | attached)
+
+    def _scene(self) -> Any:
+        """MoveIt's planning scene. Raises ToolError UNAVAILABLE where its robot lacks a joint of ours: it ends itself
+        where it is asked about one that it does not know."""
         request = GetPlanningScene.Request()
         request.components.components = _COMPONENTS
         scene = self._call(self._get, request).scene
-        attached = {each.object.id for each in scene.robot_state.attached_collision_objects}
-        return OURS & ({each.id for each in scene.world.collision_objects} | attached)
+        if missing := [name for name in self._joints if name not in scene.robot_state.joint_state.name]:
+            raise unavailable(
+                f"The robot of move_group has no joint {missing[0]!r}.",
+                "move_group must have the same robot description.",
+            )
+        self._same_robot = True
+        return scene
 
     def apply(
         self, scene: CollisionScene, there: frozenset[str], low: FloatArray, high: FloatArray, opening_m: float
@@ -248,8 +261,10 @@ class MoveGroup:
 
     def _state(self, q: FloatArray, opening_m: float) -> Any:
         """The state at joint positions (n,) [rad]; MoveIt refuses a start whose continuous joints are beyond +-pi."""
-        gripper, within = self._robot.gripper, self._robot.nearest_turn(q, np.zeros(len(q)))
-        return robot_state((*self._robot.arm_joints, gripper.joint), (*within, gripper.joint_position(opening_m)))
+        if not self._same_robot:
+            self._scene()
+        within = self._robot.nearest_turn(q, np.zeros(len(q)))
+        return robot_state(self._joints, (*within, self._robot.gripper.joint_position(opening_m)))
 
     def _call(self, client: Any, request: Any, longer_s: float = 0.0) -> Any:
         limits = self._deadlines

@@ -494,6 +494,24 @@ def test_a_move_group_that_is_set_up_for_another_arm_says_what_to_set(asked: tup
     assert "moveit_group" in refused.value.hint
 
 
+@pytest.mark.parametrize("goal", [JointGoal(ASIDE), LinearGoal(Kinematics(GEN3).fk(PARK))])
+def test_a_move_group_with_another_robot_is_not_asked_about_joints_that_it_does_not_know(goal: Any) -> None:
+    """The real one ends itself over a state with a joint of another name."""
+
+    class Other(MoveGroupDouble):
+        def _on_get(self, request: Any, response: Any) -> Any:
+            response = super()._on_get(request, response)
+            response.scene.robot_state.joint_state.name = [*ARM_JOINTS, "finger_joint"]
+            return response
+
+    with (
+        over_double("gen3", Other, PATIENT) as (planner, _),
+        pytest.raises(ToolError, match="has no joint 'robotiq_85_left_knuckle_joint'") as refused,
+    ):
+        planner.plan(PARK, goal, CollisionScene())
+    assert refused.value.code is ErrorCode.UNAVAILABLE
+
+
 def test_a_move_group_that_is_not_there_or_goes_away_is_a_sentence() -> None:
     class Gone(MoveGroupDouble):
         def _on_plan(self, request: Any, response: Any) -> Any:
