@@ -45,11 +45,9 @@ from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
 JOINT_TOLERANCE = 1e-4
 """How near a joint goal is to be reached [rad]: what MoveIt's own clients ask for."""
 
-IK_TIME_S = 0.05
-"""Time that one search of inverse kinematics may take [s]: KDL's usual one is 0.05 s."""
-
-_LINE_STEP, _LINE_JUMP = 0.005, 0.25
-"""Steps that a straight line is followed in [m], and largest turn of a joint in one [rad]: the embedded planner's."""
+_LINE_STEP = 0.005
+"""Steps that a straight line is followed in [m]: the embedded planner's. Of 2.12.4's service the thresholds of jumps
+have no effect: it halves a step until the middle between two configurations is within 1 mm of the line."""
 _WHOLE = 1.0 - 1e-6
 """A straight line that was followed by this share was followed to its end [-]; rounding."""
 
@@ -214,7 +212,7 @@ class MoveGroup:
         request.start_state = self._state(start, opening_m)
         request.group_name, request.link_name = self._group, self._robot.tip_frame
         request.waypoints = [matrix_to_pose(T)]
-        request.max_step, request.revolute_jump_threshold = _LINE_STEP, _LINE_JUMP
+        request.max_step = _LINE_STEP
         _slow_down(request, speed)
         answer = self._call(self._line, request, self._planning_s)
         if (error := refusal(answer.error_code, "MoveIt found no straight line")) is not None:
@@ -230,6 +228,8 @@ class MoveGroup:
     def solve(self, T: FloatArray, near: FloatArray, opening_m: float, avoid: bool) -> FloatArray | None:
         """Joint positions (n,) at a pose (4, 4) of the tip frame, or None where MoveIt finds none.
 
+        It searches for its `kinematics_solver_timeout`: of a request's timeout it reads whole seconds alone.
+
         Args:
             T: The pose, base frame.
             near: (n,) where the search begins [rad]; continuous joints are at the turn that is nearest to it.
@@ -244,7 +244,6 @@ class MoveGroup:
         asked.group_name, asked.ik_link_name = self._group, self._robot.tip_frame
         asked.robot_state, asked.avoid_collisions = self._state(near, opening_m), avoid
         asked.pose_stamped = stamped(T, self._frame)
-        asked.timeout.nanosec = round(IK_TIME_S * 1e9)
         answer = self._call(self._ik, request)
         error = refusal(answer.error_code, "MoveIt found no joint positions")
         if error is not None:
