@@ -117,11 +117,9 @@ class Entities:
 
     def _message(self, world: World, state: ObjectState) -> EntityState:
         message = EntityState(pose=Pose(), twist=Twist())
+        message.header.frame_id = "world" if self._stamped else state.id
         if self._stamped:
-            message.header.frame_id = "world"
             message.header.stamp = time_message(stamp_ns(world, self._physics.time_offset))
-        else:
-            message.header.frame_id = state.id  # Isaac Sim's, whose poses are in the world nevertheless
         p, q = message.pose.position, message.pose.orientation
         p.x, p.y, p.z = state.position_m.tolist()
         q.w, q.x, q.y, q.z = state.quat_wxyz.tolist()

@@ -44,8 +44,6 @@ _POLL_S = 0.01
 time."""
 _WAIT_S = 0.02
 """How often the clock is looked at while time passes, wall clock [s]; a round figure."""
-_LEAST_STEP_S = 1e-5
-"""No simulator makes shorter steps [s]; a round figure."""
 _STILL_S = 0.3
 """Steps are over when the time has stood still for so long, wall clock [s]: Gazebo tells it ten times a second."""
 
@@ -323,18 +321,15 @@ class EntityWorld:
 
     def _step_until(self, end: float) -> None:
         """Step until a time [s]; the length of a step is measured, since no service tells it."""
-        now, count, length = self.time, 1, _LEAST_STEP_S
+        now, count, length = self.time, 1, 0.0
+        name = self._simulator.service("step_simulation")
         while count > 0:
-            self._step(count)
-            before, now = now, self._wait_until(now + count * length, stepped_from=now)
+            result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
+            if result.result != result.RESULT_OK:
+                raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
+            before, now = now, self._wait_until(now + count * length, now)
             length = (now - before) / count
             count = round((end - now) / length)
-
-    def _step(self, count: int) -> None:
-        name = self._simulator.service("step_simulation")
-        result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
-        if result.result != result.RESULT_OK:
-            raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
 
     def _wait_until(self, end: float, stepped_from: float = math.inf) -> float:
         """The time [s] once it has come to an end, or has moved on from where it was stepped from and stands still.
@@ -343,7 +338,7 @@ class EntityWorld:
         Isaac Sim does. Raises ToolError TIMEOUT where the time stands still for as long as a service may take.
         """
         newest, changed = self.time, time.monotonic()
-        while newest < end - 1e-6:
+        while newest < end - 1e-6 or newest == stepped_from:
             stood_s = time.monotonic() - changed
             if newest > stepped_from and stood_s > _STILL_S:
                 break

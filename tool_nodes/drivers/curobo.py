@@ -68,15 +68,19 @@ _TRIVIAL_RAD = 1e-6
 """Joint positions this close are the same [rad]: single precision."""
 _SAMPLES_S = 0.02
 """Spacing of the samples that cuRobo is asked for [s]: its own default."""
-_WARM_UP_RAD = 0.2
-"""How far the first joint turns in the joint goal of a warm-up [rad]: what cuRobo's own takes for poses."""
 
 
 class CuroboVersion(Protocol):
-    """What both versions of cuRobo do here, each by its own names."""
+    """What both versions of cuRobo do here, each by its own names; `_planner` is MotionGen or MotionPlanner."""
 
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
+    _planner: Any
+    _joints: tuple[str, ...]
+    _device: Any
+    _Cuboid: Any
+    _World: Any
+    _State: Any
+    _nothing: str
+    _failed: str
 
     def attach(self, link: str, balls: FloatArray) -> None:
         """Put balls (N, 4) onto a link, as many as it has room for."""
@@ -87,8 +91,31 @@ class CuroboVersion(Protocol):
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         """The same on the way to joint positions (n,)."""
 
+    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
+        """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
+        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
+        self._planner.update_world(self._World(cuboid=boxes))
+
     def reset_seed(self) -> None:
         """Draw from now on as at first."""
+        self._planner.reset_seed()
+
+    def _columns(self) -> list[int]:
+        """Where in `_joints` the planner's joints are, in whose order it takes states and gives plans."""
+        return [self._joints.index(name) for name in self._planner.joint_names]
+
+    def _state(self, q: FloatArray) -> Any:
+        position = self._device.to_device(q[None, self._columns()])
+        return self._State.from_position(position, joint_names=list(self._planner.joint_names))
+
+    def _read(self, result: Any) -> FloatArray | str:
+        if result is None:
+            return self._nothing
+        if not bool(_numbers(result.success).any()):
+            status = getattr(result, "status", None)  # of 0.7 alone
+            return str(getattr(status, "value", status) or self._failed)[:100].rstrip(".")
+        position = _numbers(result.get_interpolated_plan().position)
+        return position.reshape(-1, position.shape[-1])[:, np.argsort(self._columns())]
 
 
 class CuroboPlanner:
@@ -262,20 +289,10 @@ def _numbers(tensor: Any) -> FloatArray:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
 
 
-def _columns(planner: Any, joints: tuple[str, ...]) -> tuple[list[str], list[int]]:
-    """The joints in the planner's order, in which it takes states and gives plans; where each is in `joints`."""
-    names = list(planner.joint_names)
-    return names, [joints.index(name) for name in names]
-
-
-def _rows(plan: Any, columns: list[int]) -> FloatArray:
-    """Joint positions (N, n) of a plan, each column in its place."""
-    position = _numbers(plan.position)
-    return position.reshape(-1, position.shape[-1])[:, np.argsort(columns)]
-
-
-class _MotionGen:
+class _MotionGen(CuroboVersion):
     """cuRobo 0.7: MotionGen."""
+
+    _nothing, _failed = "it gave no result", "unknown reason"
 
     def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
         from curobo.geom.sdf.world import CollisionCheckerType
@@ -296,42 +313,26 @@ class _MotionGen:
             collision_checker_type=CollisionCheckerType.PRIMITIVE,
             collision_cache={"obb": room},
         )
-        self._gen = MotionGen(config)
-        self._gen.warmup()
-
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
-        self._gen.update_world(self._World(cuboid=boxes))
+        self._planner = MotionGen(config)
+        self._planner.warmup()
 
     def attach(self, link: str, balls: FloatArray) -> None:
-        self._gen.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
+        self._planner.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         goal = self._Pose(position=self._device.to_device([pose[:3]]), quaternion=self._device.to_device([pose[3:]]))
-        return self._read(self._gen.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
+        return self._read(self._planner.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
 
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         config = self._Plan(timeout=planning_s)
-        return self._read(self._gen.plan_single_js(self._state(q), self._state(target), config))
-
-    def reset_seed(self) -> None:
-        self._gen.reset_seed()
-
-    def _state(self, q: FloatArray) -> Any:
-        names, columns = _columns(self._gen, self._joints)
-        return self._State.from_position(self._device.to_device(q[None, columns]), joint_names=names)
-
-    def _read(self, result: Any) -> FloatArray | str:
-        if result is None:
-            return "it gave no result"
-        if not bool(_numbers(result.success).any()):
-            status = result.status
-            return str(getattr(status, "value", status) or "unknown reason")[:100].rstrip(".")
-        return _rows(result.get_interpolated_plan(), _columns(self._gen, self._joints)[1])
+        return self._read(self._planner.plan_single_js(self._state(q), self._state(target), config))
 
 
-class _MotionPlanner:
+class _MotionPlanner(CuroboVersion):
     """cuRobo 0.8: MotionPlanner."""
+
+    _nothing = "neither inverse kinematics nor its graph planner led to one"
+    _failed = "its optimisation did not end without collision at the goal"
 
     def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
         from curobo.motion_planner import MotionPlanner, MotionPlannerCfg
@@ -339,20 +340,16 @@ class _MotionPlanner:
         from curobo.types import DeviceCfg, GoalToolPose, JointState
 
         self._joints, self._tip, self._device = joints, tip, DeviceCfg()
-        self._Cuboid, self._Scene, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
+        self._Cuboid, self._World, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
         config = MotionPlannerCfg.create(robot=document, collision_cache={"cuboid": room}, device_cfg=self._device)
         self._planner = MotionPlanner(config)
         # `warmup` asks for poses alone. Where no joint goal came before it, 0.8.0 refuses all that come later: its
         # CUDA graphs would have to be captured again.
         start = self._planner.default_joint_state.clone().unsqueeze(0)
         goal = start.clone()
-        goal.position[..., 0] += _WARM_UP_RAD
+        goal.position[..., 0] += 0.2  # [rad], as far as `warmup` goes
         self._planner.plan_cspace(goal, start, max_attempts=1)
         self._planner.warmup()
-
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
-        self._planner.update_world(self._Scene(cuboid=boxes))
 
     def attach(self, link: str, balls: FloatArray) -> None:
         # By the kinematics that all its solvers share: its property attachment_manager raises AttributeError.
@@ -366,20 +363,6 @@ class _MotionPlanner:
 
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         return self._read(self._planner.plan_cspace(self._state(target), self._state(q)))
-
-    def reset_seed(self) -> None:
-        self._planner.reset_seed()
-
-    def _state(self, q: FloatArray) -> Any:
-        names, columns = _columns(self._planner, self._joints)
-        return self._State.from_position(self._device.to_device(q[None, columns]), joint_names=names)
-
-    def _read(self, result: Any) -> FloatArray | str:
-        if result is None:
-            return "neither inverse kinematics nor its graph planner led to one"
-        if not bool(_numbers(result.success).any()):
-            return "its optimisation did not end without collision at the goal"
-        return _rows(result.get_interpolated_plan(), _columns(self._planner, self._joints)[1])
 
 
 _VERSIONS: dict[str, Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]] = {

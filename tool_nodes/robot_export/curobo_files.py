@@ -64,6 +64,10 @@ def curobo_v2(robot: RobotModel, balls: Balls, ignored: Ignored, urdf: str, asse
 
 def _kinematics(robot: RobotModel, balls: Balls, ignored: Ignored, urdf: str, assets: str) -> dict[str, Any]:
     names = describe(robot)
+    hand = [link for link in names.hand if link in balls]
+    with_held = {link: list(others) for link, others in ignored.items()}
+    for link in hand:
+        with_held.setdefault(link, []).append(ATTACHED)
     links = [*balls, ATTACHED]
     return {
         "urdf_path": urdf,
@@ -72,7 +76,7 @@ def _kinematics(robot: RobotModel, balls: Balls, ignored: Ignored, urdf: str, as
         "collision_spheres": _spheres(balls),
         "collision_sphere_buffer": _MARGIN,
         "extra_collision_spheres": {ATTACHED: ATTACHED_SPHERES},
-        "self_collision_ignore": _with_held(robot, balls, ignored),
+        "self_collision_ignore": with_held,
         "self_collision_buffer": dict.fromkeys(links, 0.0),
         "lock_joints": {robot.gripper.joint: robot.gripper.open_at},
         "extra_links": {
@@ -97,8 +101,8 @@ def _kinematics(robot: RobotModel, balls: Balls, ignored: Ignored, urdf: str, as
 
 def xrdf(robot: RobotModel, balls: Balls, ignored: Ignored) -> dict[str, Any]:
     """The XRDF document, which goes with the exported URDF."""
-    geometry = f"{describe(robot).name}_spheres"
-    links = [*balls, ATTACHED]
+    geometry, curobo = f"{describe(robot).name}_spheres", _kinematics(robot, balls, ignored, "", "")
+    buffers = curobo["self_collision_buffer"]
     frame = {
         "frame_name": ATTACHED,
         "parent_frame_name": robot.tip_frame,
@@ -106,6 +110,7 @@ def xrdf(robot: RobotModel, balls: Balls, ignored: Ignored) -> dict[str, Any]:
         "joint_type": "FIXED",
         "fixed_transform": {"position": [0.0, 0.0, 0.0], "orientation": {"w": 1.0, "xyz": [0.0, 0.0, 0.0]}},
     }
+    none = {"center": [0.0, 0.0, 0.0], "radius": -100.0}  # no link has no spheres: this one touches nothing
     return {
         "format": "xrdf",
         "format_version": 1.0,
@@ -120,26 +125,10 @@ def xrdf(robot: RobotModel, balls: Balls, ignored: Ignored) -> dict[str, Any]:
             "jerk_limits": _jerk(robot),
         },
         "tool_frames": [robot.tip_frame],
-        "collision": {"geometry": geometry, "buffer_distance": dict.fromkeys(links, _MARGIN)},
-        "self_collision": {
-            "geometry": geometry,
-            "buffer_distance": dict.fromkeys(links, 0.0),
-            "ignore": _with_held(robot, balls, ignored),
-        },
-        # A link without spheres would be none to put what is held on: one of negative radius touches nothing.
-        "geometry": {
-            geometry: {"spheres": {**_spheres(balls), ATTACHED: [{"center": [0.0, 0.0, 0.0], "radius": -100.0}]}}
-        },
+        "collision": {"geometry": geometry, "buffer_distance": dict.fromkeys(buffers, _MARGIN)},
+        "self_collision": {"geometry": geometry, "buffer_distance": buffers, "ignore": curobo["self_collision_ignore"]},
+        "geometry": {geometry: {"spheres": {**_spheres(balls), ATTACHED: [none]}}},
     }
-
-
-def _with_held(robot: RobotModel, balls: Balls, ignored: Ignored) -> Ignored:
-    """The pairs that are not checked, with those of the hand and what it holds."""
-    found = {link: list(others) for link, others in ignored.items()}
-    for link in describe(robot).hand:
-        if link in balls:
-            found.setdefault(link, []).append(ATTACHED)
-    return found
 
 
 def _spheres(balls: Balls) -> dict[str, list[dict[str, Any]]]:

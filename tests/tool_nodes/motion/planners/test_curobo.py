@@ -46,7 +46,7 @@ def double(request: pytest.FixtureRequest) -> Iterator[PackageDouble]:
 
 def cell_of(planner: CuroboPlanner) -> Any:
     version: Any = planner._curobo
-    return (version._gen if hasattr(version, "_gen") else version._planner).config._cell
+    return version._planner.config._cell
 
 
 def refused(planner: CuroboPlanner, goal: Any = None) -> ToolError:
