@@ -43,7 +43,7 @@ _POLL_S = 0.01
 """Wall-clock time between two looks at the entities [s]: below LOG_PERIOD_S of simulated time up to four times real
 time."""
 _WAIT_S = 0.02
-"""How often the clock is looked at while time passes, wall clock [s]; a round figure."""
+"""Wall-clock time between two looks while time passes [s]; a round figure."""
 _STILL_S = 0.3
 """Steps are over when the time has stood still for so long, wall clock [s]: Gazebo tells it ten times a second."""
 
@@ -137,7 +137,61 @@ class _Sample:
     velocities: dict[str, FloatArray]
 
 
-class EntityWorld:
+class HeldWorld:
+    """A world in which time passes with the last commands.
+
+    Steps are measured where their length `_step_s` [s] is 0, since no service tells it.
+    """
+
+    _link: Caller
+    _simulator = SIMULATORS["toolhand"]
+    _step_s = 0.0
+
+    def snapshot(self) -> Snapshot:
+        """The objects' state now."""
+        raise NotImplementedError
+
+    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
+        """Let time pass; snapshots every `every` seconds, first and last included. Raises ToolError."""
+        name = self._simulator.service("get_simulation_state")
+        state = self._link.call(GetSimulationState, name, GetSimulationState.Request()).state.state
+        playing, history = state == SimulationState.STATE_PLAYING, [self.snapshot()]
+        for end in (history[0].time + (index + 1) * every for index in range(round(seconds / every))):
+            history.append(self._seen(end) if playing else self._stepped(history[-1], end))
+        return history
+
+    def _stepped(self, now: Snapshot, end: float) -> Snapshot:
+        length, name = self._step_s, self._simulator.service("step_simulation")
+        count = round((end - now.time) / length) if length else 1
+        while count > 0:
+            result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
+            if result.result != result.RESULT_OK:
+                raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
+            before, now = now, self._seen(now.time + count * length, now.time)
+            length = (now.time - before.time) / count
+            count = round((end - now.time) / length)
+        return now
+
+    def _seen(self, end: float, stepped_from: float = math.inf) -> Snapshot:
+        """What is there once the time is at an end, or has moved on from where it was stepped from and stands still.
+
+        A simulator may answer before it has made its steps, as Gazebo does, or tell its time beside its answers, as
+        Isaac Sim does.
+        """
+        newest, changed = self.snapshot(), time.monotonic()
+        while newest.time < end - 1e-6 or newest.time == stepped_from:
+            stood_s = time.monotonic() - changed
+            if newest.time > stepped_from and stood_s > _STILL_S:
+                break
+            if stood_s > self._link.deadlines.response_s:
+                raise ToolError(ErrorCode.TIMEOUT, "The simulated time does not pass.", "Is the simulation playing?")
+            time.sleep(_WAIT_S)
+            if (now := self.snapshot()).time > newest.time:
+                newest, changed = now, time.monotonic()
+        return newest
+
+
+class EntityWorld(HeldWorld):
     """The world of any simulator with `simulation_interfaces`, as far as a judge needs it.
 
     It is a toolhand.sim.tasks.judge.JudgedWorld. What touches what comes from the poses, with the scene's own shapes;
@@ -306,48 +360,6 @@ class EntityWorld:
             for name, pose in sample.poses.items()
         }
         return Snapshot(sample.time, objects)
-
-    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
-        """Let time pass with the last commands; snapshots every `every` seconds, first and last included."""
-        name = self._simulator.service("get_simulation_state")
-        state = self._link.call(GetSimulationState, name, GetSimulationState.Request()).state.state
-        pass_time = self._wait_until if state == SimulationState.STATE_PLAYING else self._step_until
-        history = [self.snapshot()]
-        start = history[0].time
-        for index in range(round(seconds / every)):
-            pass_time(start + (index + 1) * every)
-            history.append(self.snapshot())
-        return history
-
-    def _step_until(self, end: float) -> None:
-        """Step until a time [s]; the length of a step is measured, since no service tells it."""
-        now, count, length = self.time, 1, 0.0
-        name = self._simulator.service("step_simulation")
-        while count > 0:
-            result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
-            if result.result != result.RESULT_OK:
-                raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
-            before, now = now, self._wait_until(now + count * length, now)
-            length = (now - before) / count
-            count = round((end - now) / length)
-
-    def _wait_until(self, end: float, stepped_from: float = math.inf) -> float:
-        """The time [s] once it has come to an end, or has moved on from where it was stepped from and stands still.
-
-        A simulator may answer before it has made its steps, as Gazebo does, or tell its time beside its answers, as
-        Isaac Sim does. Raises ToolError TIMEOUT where the time stands still for as long as a service may take.
-        """
-        newest, changed = self.time, time.monotonic()
-        while newest < end - 1e-6 or newest == stepped_from:
-            stood_s = time.monotonic() - changed
-            if newest > stepped_from and stood_s > _STILL_S:
-                break
-            if stood_s > self._link.deadlines.response_s:
-                raise ToolError(ErrorCode.TIMEOUT, "The simulated time does not pass.", "Is the simulation playing?")
-            time.sleep(_WAIT_S)
-            if (now := self.time) > newest:
-                newest, changed = now, time.monotonic()
-        return newest
 
 
 def followed_world(link: RosLink, simulator: SimulatorName, scene: Scene, robot: RobotModel) -> EntityWorld:

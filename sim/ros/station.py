@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import mujoco
 import numpy as np
-from simulation_interfaces.msg import Resource, SimulationState
-from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, LoadWorld, StepSimulation
+from simulation_interfaces.msg import Resource
+from simulation_interfaces.srv import GetCurrentWorld, LoadWorld
 
 from toolhand.sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
 from toolhand.sim.contacts import Contacts
 from toolhand.sim.ros.anew import SEEDED, set_seed
-from toolhand.sim.ros.entity_world import EntityWorld
+from toolhand.sim.ros.entity_world import EntityWorld, HeldWorld
 from toolhand.sim.scene.files import parse_scene, scene_yaml
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.snapshot import ObjectState, Snapshot
@@ -31,9 +29,7 @@ from toolhand.tool_nodes.ros.remote import remote_toolbox
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox
 from toolhand.tool_nodes.types import FloatArray
 
-TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
-_POLL_S = 0.02
-"""How often the clock is looked at while time passes, wall clock [s]; a round figure."""
+TRUTH, MARK = "/sim/get_truth", "/sim/mark"
 
 
 def has_simulator(link: RosLink) -> bool:
@@ -60,7 +56,7 @@ def begin_anew(link: RosLink, scene: Scene, seed: int) -> None:
         set_seed(link, node, seed)
 
 
-class RemoteWorld:
+class RemoteWorld(HeldWorld):
     """The world of sim_node, as far as a judge needs it.
 
     Attributes:
@@ -69,11 +65,12 @@ class RemoteWorld:
     """
 
     def __init__(self, link: RosLink) -> None:
-        self._link = link
+        self._link: RosLink = link
         answer = link.call(GetCurrentWorld, "/get_current_world", GetCurrentWorld.Request())
         self.scene: Scene = parse_scene(answer.world.world_resource.resource_string)
         self.robot = load_robot(self.truth()["robot"])
         self._twin = World(self.scene, self.robot)
+        self._step_s = self._twin.timestep
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -127,31 +124,6 @@ class RemoteWorld:
     def snapshot(self) -> Snapshot:
         """The objects' true state."""
         return _snapshot(self.truth())
-
-    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
-        """Let time pass with the last commands; snapshots every `every` seconds, first and last included."""
-        state = self._link.call(GetSimulationState, "/get_simulation_state", GetSimulationState.Request()).state.state
-        pass_time = self._wait if state == SimulationState.STATE_PLAYING else self._step
-        history = [self.snapshot()]
-        for _ in range(round(seconds / every)):
-            pass_time(every)
-            history.append(self.snapshot())
-        return history
-
-    def _step(self, seconds: float) -> None:
-        request = StepSimulation.Request(steps=round(seconds / self._twin.timestep))
-        result = self._link.call(StepSimulation, STEP, request).result
-        if result.result != result.RESULT_OK:
-            raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
-
-    def _wait(self, seconds: float) -> None:
-        """Until so much simulated time has passed by itself; it may stand still for as long as a service may take."""
-        end = self.time + seconds
-        patience = time.monotonic() + self._link.deadlines.response_s
-        while self.time < end:
-            if time.monotonic() > patience:
-                raise ToolError(ErrorCode.TIMEOUT, "The simulated time does not pass.", "Look at the node sim.")
-            time.sleep(_POLL_S)
 
 
 class RemoteArm:

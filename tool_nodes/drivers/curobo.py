@@ -79,8 +79,7 @@ class CuroboVersion(Protocol):
     _Cuboid: Any
     _World: Any
     _State: Any
-    _nothing: str
-    _failed: str
+    _nothing = _failed = ""
 
     def attach(self, link: str, balls: FloatArray) -> None:
         """Put balls (N, 4) onto a link, as many as it has room for."""
@@ -198,7 +197,7 @@ class CuroboPlanner:
             if not has_solution(T, q, self._kinematics):
                 failure = failure or no_solution(T, self._robot)
                 continue
-            path = self._asked(scene, self._pose_question(q - turned, pose_list(T)))
+            path = self._asked(scene, lambda T=T: self._curobo.to_pose(q - turned, pose_list(T), self._planning_s))
             if isinstance(path, str):
                 failure = _no_path(path)
                 continue
@@ -210,9 +209,6 @@ class CuroboPlanner:
             failure = _no_path("it ends where no joint positions within the limits are exactly at the pose")
         assert failure is not None  # there is a pose, or `reachable_poses` has raised
         raise failure
-
-    def _pose_question(self, q: FloatArray, pose: list[float]) -> Callable[[], FloatArray | str]:
-        return lambda: self._curobo.to_pose(q, pose, self._planning_s)
 
     def _turned(self, q: FloatArray) -> FloatArray:
         """Whole turns (n,) of the joints without stops [rad]: cuRobo gives these a range of two turns about 0."""
@@ -324,8 +320,8 @@ class _MotionGen(CuroboVersion):
         return self._read(self._planner.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
 
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
-        config = self._Plan(timeout=planning_s)
-        return self._read(self._planner.plan_single_js(self._state(q), self._state(target), config))
+        plan = self._Plan(timeout=planning_s)
+        return self._read(self._planner.plan_single_js(self._state(q), self._state(target), plan))
 
 
 class _MotionPlanner(CuroboVersion):
@@ -343,8 +339,7 @@ class _MotionPlanner(CuroboVersion):
         self._Cuboid, self._World, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
         config = MotionPlannerCfg.create(robot=document, collision_cache={"cuboid": room}, device_cfg=self._device)
         self._planner = MotionPlanner(config)
-        # `warmup` asks for poses alone. Where no joint goal came before it, 0.8.0 refuses all that come later: its
-        # CUDA graphs would have to be captured again.
+        # 0.8.0 captures its CUDA graphs once, by `warmup` for poses alone: then it refuses joint goals.
         start = self._planner.default_joint_state.clone().unsqueeze(0)
         goal = start.clone()
         goal.position[..., 0] += 0.2  # [rad], as far as `warmup` goes
