@@ -23,14 +23,16 @@ class Simulator:
         entities: Prefix of the name of an object's entity, before the object's id.
         filter: Regular expression of `EntityFilters` that leaves the objects of a scene and little else.
         takes_scenes: True where it loads the YAML of a scene; objects are spawned one by one elsewhere.
-        answers_early: True where it answers a reset before it has begun.
+        answers_early: Services that it answers before it has done what they ask for.
+        stamped: True where the states of entities say when they were measured.
     """
 
     services: str
     entities: str
     filter: str
     takes_scenes: bool = False
-    answers_early: bool = False
+    answers_early: tuple[str, ...] = ()
+    stamped: bool = True
 
     def service(self, name: str) -> str:
         """Full name of a service of `simulation_interfaces`, e.g. "/gzserver/get_entities_states"."""
@@ -40,7 +42,7 @@ class Simulator:
 SIMULATORS: Mapping[SimulatorName, Simulator] = {
     "toolhand": Simulator("", "", "", takes_scenes=True),
     # Entities are prims; the filter says the same whether it is searched for or has to match the whole name.
-    "isaac": Simulator("", f"{OBJECTS}/", f"^{OBJECTS}/.*", answers_early=True),
-    "gazebo": Simulator("/gzserver", "", ""),
+    "isaac": Simulator("", f"{OBJECTS}/", f"^{OBJECTS}/.*", answers_early=("reset_simulation",), stamped=False),
+    "gazebo": Simulator("/gzserver", "", "", answers_early=("step_simulation",)),
 }
 """Isaac Sim has its services at the root and names entities by USD paths; Gazebo has them under /gzserver."""

@@ -64,7 +64,7 @@ class Entities:
 
     def __init__(self, services: Services) -> None:
         self._physics = services.physics
-        self._prefix = services.simulator.entities
+        self._prefix, self._stamped = services.simulator.entities, services.simulator.stamped
         services.add(SpawnEntity, "spawn_entity", self._spawn)
         services.add(DeleteEntity, "delete_entity", self._delete)
         services.add(GetEntities, "get_entities", self._list)
@@ -117,8 +117,9 @@ class Entities:
 
     def _message(self, world: World, state: ObjectState) -> EntityState:
         message = EntityState(pose=Pose(), twist=Twist())
-        message.header.frame_id = "world"
-        message.header.stamp = time_message(stamp_ns(world, self._physics.time_offset))
+        message.header.frame_id = "world" if self._stamped else state.id
+        if self._stamped:
+            message.header.stamp = time_message(stamp_ns(world, self._physics.time_offset))
         p, q = message.pose.position, message.pose.orientation
         p.x, p.y, p.z = state.position_m.tolist()
         q.w, q.x, q.y, q.z = state.quat_wxyz.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -43,6 +44,8 @@ _POLL_S = 0.01
 time."""
 _WAIT_S = 0.02
 """How often the clock is looked at while time passes, wall clock [s]; a round figure."""
+_STILL_S = 0.3
+"""Steps are over when the time has stood still for so long, wall clock [s]: Gazebo tells it ten times a second."""
 
 
 class Caller(Protocol):
@@ -318,29 +321,33 @@ class EntityWorld:
 
     def _step_until(self, end: float) -> None:
         """Step until a time [s]; the length of a step is measured, since no service tells it."""
-        now = self.time
-        self._step(1)
-        length = self.time - now
-        if length <= 0.0:
-            raise ToolError(ErrorCode.INTERNAL, "The simulation was stepped and its time does not pass.")
-        if (left := round((end - now) / length) - 1) > 0:
-            self._step(left)
-
-    def _step(self, count: int) -> None:
+        now, count, length = self.time, 1, 0.0
         name = self._simulator.service("step_simulation")
-        result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
-        if result.result != result.RESULT_OK:
-            raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
+        while count > 0:
+            result = self._link.call(StepSimulation, name, StepSimulation.Request(steps=count)).result
+            if result.result != result.RESULT_OK:
+                raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
+            before, now = now, self._wait_until(now + count * length, now)
+            length = (now - before) / count
+            count = round((end - now) / length)
 
-    def _wait_until(self, end: float) -> None:
-        """Until a time [s] has come by itself; the clock may stand still for as long as a service may take."""
-        newest, patience = self.time, time.monotonic() + self._link.deadlines.response_s
-        while newest < end - 1e-6:
-            if time.monotonic() > patience:
+    def _wait_until(self, end: float, stepped_from: float = math.inf) -> float:
+        """The time [s] once it has come to an end, or has moved on from where it was stepped from and stands still.
+
+        A simulator may answer before it has made its steps, as Gazebo does, or tell its time beside its answers, as
+        Isaac Sim does. Raises ToolError TIMEOUT where the time stands still for as long as a service may take.
+        """
+        newest, changed = self.time, time.monotonic()
+        while newest < end - 1e-6 or newest == stepped_from:
+            stood_s = time.monotonic() - changed
+            if newest > stepped_from and stood_s > _STILL_S:
+                break
+            if stood_s > self._link.deadlines.response_s:
                 raise ToolError(ErrorCode.TIMEOUT, "The simulated time does not pass.", "Is the simulation playing?")
             time.sleep(_WAIT_S)
             if (now := self.time) > newest:
-                newest, patience = now, time.monotonic() + self._link.deadlines.response_s
+                newest, changed = now, time.monotonic()
+        return newest
 
 
 def followed_world(link: RosLink, simulator: SimulatorName, scene: Scene, robot: RobotModel) -> EntityWorld:

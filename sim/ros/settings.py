@@ -85,8 +85,8 @@ class Settings:
         renderer: A name that `toolhand.sim.camera.ray.make_camera` knows.
         sensor: Sensor model of cameras and readings, a name of the group `toolhand.sensor`, or SCENE+WRIST.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
-        simulator: Simulator whose names services and entities have: "toolhand"; "isaac", whose manners the services
-            have too; or "gazebo".
+        simulator: Simulator whose names services and entities have: "toolhand"; or "isaac" or "gazebo", whose manners
+            the services have too.
         fault: One of `FAULTS`.
         fault_goal: A fault of the driver kortex comes in this goal, counted over both controllers from the time at
             which `fault` is set; 0 is at once.

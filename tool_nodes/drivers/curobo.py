@@ -71,13 +71,19 @@ _SAMPLES_S = 0.02
 
 
 class CuroboVersion(Protocol):
-    """What both versions of cuRobo do here, each by its own names."""
+    """What both versions of cuRobo do here, each by its own names; `_planner` is MotionGen or MotionPlanner."""
 
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
+    _planner: Any
+    _joints: tuple[str, ...]
+    _device: Any
+    _Cuboid: Any
+    _World: Any
+    _State: Any
+    _nothing: str
+    _failed: str
 
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
-        """Put balls (N, 4) onto a link, at joint positions (n,)."""
+    def attach(self, link: str, balls: FloatArray) -> None:
+        """Put balls (N, 4) onto a link, as many as it has room for."""
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         """Joint positions (N, n) on the way to a pose [x, y, z, qw, qx, qy, qz], or why there are none."""
@@ -85,8 +91,31 @@ class CuroboVersion(Protocol):
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         """The same on the way to joint positions (n,)."""
 
+    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
+        """Put obstacles in the place of those before; see `curobo_model.cuboids`."""
+        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
+        self._planner.update_world(self._World(cuboid=boxes))
+
     def reset_seed(self) -> None:
         """Draw from now on as at first."""
+        self._planner.reset_seed()
+
+    def _columns(self) -> list[int]:
+        """Where in `_joints` the planner's joints are, in whose order it takes states and gives plans."""
+        return [self._joints.index(name) for name in self._planner.joint_names]
+
+    def _state(self, q: FloatArray) -> Any:
+        position = self._device.to_device(q[None, self._columns()])
+        return self._State.from_position(position, joint_names=list(self._planner.joint_names))
+
+    def _read(self, result: Any) -> FloatArray | str:
+        if result is None:
+            return self._nothing
+        if not bool(_numbers(result.success).any()):
+            status = getattr(result, "status", None)  # of 0.7 alone
+            return str(getattr(status, "value", status) or self._failed)[:100].rstrip(".")
+        position = _numbers(result.get_interpolated_plan().position)
+        return position.reshape(-1, position.shape[-1])[:, np.argsort(self._columns())]
 
 
 class CuroboPlanner:
@@ -156,9 +185,7 @@ class CuroboPlanner:
         if float(np.abs(target - q).max()) < _TRIVIAL_RAD:
             return timed(q[None], q, target, self._robot, speed)
         turned = self._turned(q)
-        path = self._asked(
-            q - turned, scene, lambda: self._curobo.to_joints(q - turned, target - turned, self._planning_s)
-        )
+        path = self._asked(scene, lambda: self._curobo.to_joints(q - turned, target - turned, self._planning_s))
         if isinstance(path, str):
             raise _no_path(path)
         return timed(path + turned, q, target, self._robot, speed)
@@ -171,7 +198,7 @@ class CuroboPlanner:
             if not has_solution(T, q, self._kinematics):
                 failure = failure or no_solution(T, self._robot)
                 continue
-            path = self._asked(q - turned, scene, self._pose_question(q - turned, pose_list(T)))
+            path = self._asked(scene, self._pose_question(q - turned, pose_list(T)))
             if isinstance(path, str):
                 failure = _no_path(path)
                 continue
@@ -193,9 +220,7 @@ class CuroboPlanner:
 
     # -- cuRobo ----------------------------------------------------------------------------------
 
-    def _asked(
-        self, q: FloatArray, scene: CollisionScene, question: Callable[[], FloatArray | str]
-    ) -> FloatArray | str:
+    def _asked(self, scene: CollisionScene, question: Callable[[], FloatArray | str]) -> FloatArray | str:
         """The answer among these obstacles, and with this in the hand; finite joint positions (N, n), N >= 1."""
         obstacles = cuboids(scene, self._robot, self._model)
         jaws = jaw_balls(self._robot, self._model.balls, attached_opening(scene, self._robot.gripper))
@@ -207,8 +232,8 @@ class CuroboPlanner:
 
         def ask() -> FloatArray | str:
             self._curobo.show(obstacles)
-            self._curobo.attach(JAWS, padded(jaws, max(1, jaw_count(self._model, self._robot))), q)
-            self._curobo.attach(ATTACHED, padded(held, HELD_COUNT), q)
+            self._curobo.attach(JAWS, padded(jaws, max(1, jaw_count(self._model, self._robot))))
+            self._curobo.attach(ATTACHED, padded(held, HELD_COUNT))
             return question()
 
         answer = self._calls.run(ask, self._planning_s + _GRACE_S)
@@ -264,14 +289,10 @@ def _numbers(tensor: Any) -> FloatArray:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
 
 
-def _rows(plan: Any, names: list[str], joints: tuple[str, ...]) -> FloatArray:
-    """Joint positions (N, n) of a plan whose columns have these names, in the order of `joints`."""
-    position = _numbers(plan.position)
-    return position.reshape(-1, position.shape[-1])[:, [names.index(name) for name in joints]]
-
-
-class _MotionGen:
+class _MotionGen(CuroboVersion):
     """cuRobo 0.7: MotionGen."""
+
+    _nothing, _failed = "it gave no result", "unknown reason"
 
     def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
         from curobo.geom.sdf.world import CollisionCheckerType
@@ -292,41 +313,26 @@ class _MotionGen:
             collision_checker_type=CollisionCheckerType.PRIMITIVE,
             collision_cache={"obb": room},
         )
-        self._gen = MotionGen(config)
-        self._gen.warmup()
+        self._planner = MotionGen(config)
+        self._planner.warmup()
 
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
-        self._gen.update_world(self._World(cuboid=boxes))
-
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
-        self._gen.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
+    def attach(self, link: str, balls: FloatArray) -> None:
+        self._planner.attach_spheres_to_robot(sphere_tensor=self._device.to_device(balls), link_name=link)
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         goal = self._Pose(position=self._device.to_device([pose[:3]]), quaternion=self._device.to_device([pose[3:]]))
-        return self._read(self._gen.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
+        return self._read(self._planner.plan_single(self._state(q), goal, self._Plan(timeout=planning_s)))
 
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         config = self._Plan(timeout=planning_s)
-        return self._read(self._gen.plan_single_js(self._state(q), self._state(target), config))
-
-    def reset_seed(self) -> None:
-        self._gen.reset_seed()
-
-    def _state(self, q: FloatArray) -> Any:
-        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
-
-    def _read(self, result: Any) -> FloatArray | str:
-        if result is None:
-            return "it gave no result"
-        if not bool(_numbers(result.success).any()):
-            status = result.status
-            return str(getattr(status, "value", status) or "unknown reason")[:100].rstrip(".")
-        return _rows(result.get_interpolated_plan(), list(self._gen.joint_names), self._joints)
+        return self._read(self._planner.plan_single_js(self._state(q), self._state(target), config))
 
 
-class _MotionPlanner:
+class _MotionPlanner(CuroboVersion):
     """cuRobo 0.8: MotionPlanner."""
+
+    _nothing = "neither inverse kinematics nor its graph planner led to one"
+    _failed = "its optimisation did not end without collision at the goal"
 
     def __init__(self, document: dict[str, Any], joints: tuple[str, ...], tip: str, room: int) -> None:
         from curobo.motion_planner import MotionPlanner, MotionPlannerCfg
@@ -334,17 +340,20 @@ class _MotionPlanner:
         from curobo.types import DeviceCfg, GoalToolPose, JointState
 
         self._joints, self._tip, self._device = joints, tip, DeviceCfg()
-        self._Cuboid, self._Scene, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
+        self._Cuboid, self._World, self._Goal, self._State = Cuboid, Scene, GoalToolPose, JointState
         config = MotionPlannerCfg.create(robot=document, collision_cache={"cuboid": room}, device_cfg=self._device)
         self._planner = MotionPlanner(config)
+        # `warmup` asks for poses alone. Where no joint goal came before it, 0.8.0 refuses all that come later: its
+        # CUDA graphs would have to be captured again.
+        start = self._planner.default_joint_state.clone().unsqueeze(0)
+        goal = start.clone()
+        goal.position[..., 0] += 0.2  # [rad], as far as `warmup` goes
+        self._planner.plan_cspace(goal, start, max_attempts=1)
         self._planner.warmup()
 
-    def show(self, obstacles: list[tuple[str, list[float], list[float]]]) -> None:
-        boxes = [self._Cuboid(name=name, pose=pose, dims=dims) for name, pose, dims in obstacles]
-        self._planner.update_world(self._Scene(cuboid=boxes))
-
-    def attach(self, link: str, balls: FloatArray, q: FloatArray) -> None:
-        self._planner.attachment_manager.update(self._device.to_device(balls), self._state(q), link_name=link)
+    def attach(self, link: str, balls: FloatArray) -> None:
+        # By the kinematics that all its solvers share: its property attachment_manager raises AttributeError.
+        self._planner.kinematics.kinematics_config.update_link_spheres(link, self._device.to_device(balls))
 
     def to_pose(self, q: FloatArray, pose: list[float], planning_s: float) -> FloatArray | str:
         # Problems, steps, tool frames and alternatives: one each.
@@ -354,19 +363,6 @@ class _MotionPlanner:
 
     def to_joints(self, q: FloatArray, target: FloatArray, planning_s: float) -> FloatArray | str:
         return self._read(self._planner.plan_cspace(self._state(target), self._state(q)))
-
-    def reset_seed(self) -> None:
-        self._planner.reset_seed()
-
-    def _state(self, q: FloatArray) -> Any:
-        return self._State.from_position(self._device.to_device(q[None]), joint_names=list(self._joints))
-
-    def _read(self, result: Any) -> FloatArray | str:
-        if result is None:
-            return "neither inverse kinematics nor its graph planner led to one"
-        if not bool(_numbers(result.success).any()):
-            return "its optimisation did not end without collision at the goal"
-        return _rows(result.get_interpolated_plan(), list(self._planner.joint_names), self._joints)
 
 
 _VERSIONS: dict[str, Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]] = {

@@ -101,11 +101,20 @@ def _kinematics(robot: RobotModel, balls: Balls, ignored: Ignored, urdf: str, as
 
 def xrdf(robot: RobotModel, balls: Balls, ignored: Ignored) -> dict[str, Any]:
     """The XRDF document, which goes with the exported URDF."""
-    geometry = f"{describe(robot).name}_spheres"
+    geometry, curobo = f"{describe(robot).name}_spheres", _kinematics(robot, balls, ignored, "", "")
+    buffers = curobo["self_collision_buffer"]
+    frame = {
+        "frame_name": ATTACHED,
+        "parent_frame_name": robot.tip_frame,
+        "joint_name": "attach_joint",
+        "joint_type": "FIXED",
+        "fixed_transform": {"position": [0.0, 0.0, 0.0], "orientation": {"w": 1.0, "xyz": [0.0, 0.0, 0.0]}},
+    }
+    none = {"center": [0.0, 0.0, 0.0], "radius": -100.0}  # no link has no spheres: this one touches nothing
     return {
         "format": "xrdf",
         "format_version": 1.0,
-        "modifiers": [{"set_base_frame": describe(robot).base}],
+        "modifiers": [{"set_base_frame": describe(robot).base}, {"add_frame": frame}],
         "default_joint_positions": {
             **dict(zip(robot.arm_joints, robot.park.tolist(), strict=True)),
             robot.gripper.joint: robot.gripper.open_at,
@@ -116,9 +125,9 @@ def xrdf(robot: RobotModel, balls: Balls, ignored: Ignored) -> dict[str, Any]:
             "jerk_limits": _jerk(robot),
         },
         "tool_frames": [robot.tip_frame],
-        "collision": {"geometry": geometry, "buffer_distance": dict.fromkeys(balls, _MARGIN)},
-        "self_collision": {"geometry": geometry, "buffer_distance": dict.fromkeys(balls, 0.0), "ignore": ignored},
-        "geometry": {geometry: {"spheres": _spheres(balls)}},
+        "collision": {"geometry": geometry, "buffer_distance": dict.fromkeys(buffers, _MARGIN)},
+        "self_collision": {"geometry": geometry, "buffer_distance": buffers, "ignore": curobo["self_collision_ignore"]},
+        "geometry": {geometry: {"spheres": {**_spheres(balls), ATTACHED: [none]}}},
     }
 
 

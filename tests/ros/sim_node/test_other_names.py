@@ -12,12 +12,19 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
-from simulation_interfaces.msg import EntityState, Resource
-from simulation_interfaces.srv import GetEntities, GetSimulationState, LoadWorld, SpawnEntity
+from simulation_interfaces.msg import EntityState, Resource, SimulationState
+from simulation_interfaces.srv import (
+    GetEntities,
+    GetEntitiesStates,
+    GetSimulationState,
+    LoadWorld,
+    SpawnEntity,
+    StepSimulation,
+)
 from std_msgs.msg import Header
 
 from tests.ros.sim_node.graph import Graph
-from toolhand.sim.ros import anew
+from toolhand.sim.ros import anew, entity_world
 from toolhand.sim.ros.anew import SceneSpawner
 from toolhand.sim.ros.entity_world import EntityWorld, HeardTopics
 from toolhand.sim.scene.files import named_scene, parse_scene
@@ -64,6 +71,10 @@ def test_objects_of_a_scene_are_spawned_from_usd_after_a_reset_that_comes_late(
     world = EntityWorld(link, topics, ISAAC, scene, ROBOT)
     held = world.hold(0.3)
     assert held[-1].time - held[0].time >= 0.3 - 1e-6
+    assert [state.header for state in isaac.call(GetEntitiesStates, "/get_entities_states").states] == [
+        Header(frame_id=placed.id)
+        for placed in scene.objects  # Isaac Sim says neither when nor in which frame
+    ]
     for name, placed in ((placed.id, placed) for placed in scene.objects):
         np.testing.assert_allclose(held[-1].objects[name].position_m, placed.position_m, atol=2e-3)
         assert held[-1].objects[name].touching == {"table"}
@@ -95,7 +106,7 @@ def _uri(kind: Any, uri: str) -> dict[str, Any]:
     return {field: Resource(uri=uri)} if hasattr(kind.Request(), field) else {"uri": uri}
 
 
-def test_gazebo_has_its_services_in_a_namespace_and_is_stepped_there(start: Start) -> None:
+def test_gazebo_has_its_services_in_a_namespace_and_is_stepped_there_though_it_answers_before(start: Start) -> None:
     graph = start(simulator="gazebo", lockstep=True)
     names = {name for name, _ in graph.node.get_service_names_and_types()}
     graph.wait(lambda: "/gzserver/step_simulation" in {n for n, _ in graph.node.get_service_names_and_types()} | names)
@@ -152,3 +163,32 @@ def test_looks_at_once_and_joints_that_overtake_each_other_lose_nothing_of_the_l
         look.join()
     times = [at for at, _ in world.log]
     assert (times[0], times[-1]) == pytest.approx((1.0, 4.0))
+
+
+@pytest.mark.parametrize("made", [lambda n: n, lambda n: n + 1, lambda n: max(1, n - 1)], ids=["all", "more", "fewer"])
+def test_time_is_stepped_to_its_end_by_a_simulator_that_answers_first_and_counts_its_own_way(
+    made: Callable[[int], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entity_world, "_STILL_S", 0.05)
+    scene = named_scene("example")
+    names = [placed.id for placed in scene.objects]
+    done, asked = 0, 0
+
+    def call(kind: Any, name: str, request: Any) -> Any:
+        nonlocal done, asked
+        if kind is StepSimulation:
+            asked += made(request.steps)
+        elif kind is GetEntitiesStates:
+            done += min(asked - done, 3)
+        stamp = Time(sec=1 + done // 100, nanosec=done % 100 * 10_000_000)
+        return SimpleNamespace(
+            entities=names,
+            states=[EntityState(header=Header(stamp=stamp)) for _ in names],
+            state=SimpleNamespace(state=SimulationState.STATE_PAUSED),
+            result=SimpleNamespace(result=1, RESULT_OK=1),
+        )
+
+    topics: Any = SimpleNamespace(time=0.0, joints_at=lambda time: {})
+    link = SimpleNamespace(call=call, deadlines=Deadlines(response_s=2.0))
+    held = EntityWorld(link, topics, GAZEBO, scene, ROBOT).hold(0.3)
+    np.testing.assert_allclose([moment.time - held[0].time for moment in held], [0.0, 0.1, 0.2, 0.3], atol=1e-6)

@@ -34,10 +34,12 @@ def urdf_of(folder: Path) -> Reader:
 def spheres_of(folder: Path) -> list[dict[str, Any]]:
     (xrdf,) = (folder / "curobo").glob("*.xrdf")
     document = read(xrdf)
+    spheres = document["geometry"][document["collision"]["geometry"]]["spheres"]
+    assert [ball["radius"] for ball in spheres.pop("attached_object")] == [-100.0]  # none, until something is held
     return [
         read(folder / "curobo" / "v0.7.yml")["robot_cfg"]["kinematics"]["collision_spheres"],
         read(folder / "curobo" / "v0.8.yml")["robot_cfg"]["kinematics"]["collision_spheres"],
-        document["geometry"][document["collision"]["geometry"]]["spheres"],
+        spheres,
     ]
 
 
@@ -115,6 +117,10 @@ def test_curobo_and_xrdf_name_only_links_and_joints_of_the_urdf(exported: dict[s
     assert (document["format"], document["format_version"]) == ("xrdf", 1.0)
     assert document["collision"]["geometry"] == document["self_collision"]["geometry"]
     assert set(document["tool_frames"]) <= reader.links
+    (frame,) = (one["add_frame"] for one in document["modifiers"] if "add_frame" in one)
+    assert (frame["frame_name"], frame["parent_frame_name"]) == ("attached_object", document["tool_frames"][0])
+    assert set(document["collision"]["buffer_distance"]) == set(newer["collision_link_names"])
+    assert document["self_collision"]["ignore"] == newer["self_collision_ignore"]
     assert len(document["cspace"]["acceleration_limits"]) == len(document["cspace"]["joint_names"])
 
 

@@ -1,6 +1,6 @@
 """cuRobo's two versions as doubles of their signatures: the embedded planner answers, with cuRobo's manners.
 
-Single precision, columns in another order than asked, ends beside the pose, samples 0.02 s apart, no plan from a start
+Single precision, joints in an order of their own, ends beside the pose, samples 0.02 s apart, no plan from a start
 in collision or beyond two turns, no more obstacles than there is memory for. It reads the cuboids and balls that it was
 given, and nothing else of the question.
 """
@@ -90,10 +90,12 @@ class Workcell:
         assert {link["parent_link_name"] for link in kinematics["extra_links"].values()} == {GEN3.tip_frame}
         assert kinematics["cspace"]["joint_names"] == list(GEN3.arm_joints)
         self.names = list(reversed(GEN3.arm_joints))
+        self.default = list(reversed(kinematics["cspace"].get("default_joint_position", [])))
         self.slots: dict[str, int] = slots
         self.most = most
         self.balls = {link: np.empty((0, 4)) for link in slots}
         self.cuboids: list[Any] = []
+        self.goals: list[str] = []
         self.hangs: Callable[[], None] = lambda: None
 
     def show(self, cuboids: list[Any]) -> None:
@@ -102,9 +104,9 @@ class Workcell:
         assert len({cuboid.name for cuboid in cuboids}) == len(cuboids)
         self.cuboids = cuboids
 
-    def attach(self, link: str, balls: Any, exactly: bool) -> None:
+    def attach(self, link: str, balls: Any) -> None:
         rows = np.asarray(balls, float)
-        if rows.shape[1:] != (4,) or len(rows) > self.slots[link] or (exactly and len(rows) != self.slots[link]):
+        if rows.shape != (self.slots[link], 4):
             raise ValueError("sphere_tensor shape does not match current spheres")
         self.balls[link] = rows[rows[:, 3] > 0.0]
 
@@ -116,9 +118,9 @@ class Workcell:
             Box(matrix(ball[:3], (1.0, 0.0, 0.0, 0.0)), np.full(3, ball[3] * 0.7))
             for ball in self.balls["attached_object"]
         )
-        widest = float(self.balls["attached_jaws"][:, 0].max())
         # The jaws open in proportion to how far apart their balls are; the ends are those of the URDF.
         low, high = (float(jaws(opening)) for opening in (0.0, GEN3.gripper.max_opening))
+        widest = float(self.balls["attached_jaws"][:, 0].max(initial=low))
         opening = float(np.clip((widest - low) / (high - low), 0.0, 1.0)) * GEN3.gripper.max_opening
         return CollisionScene(boxes, held, table_z=-1.0, margin=0.0, opening_m=opening)
 
@@ -139,10 +141,12 @@ class Workcell:
         return "SUCCESS", rows[:, ::-1]
 
     def positions(self, state: Any) -> FloatArray:
-        """Joint positions (n,) of a state, by its names."""
+        """Joint positions (n,) of a state, which has to have the own order of joints."""
+        if state.joint_names != self.names:
+            raise ValueError("Joint names do not match, reorder joints before forward kinematics")
         q = np.asarray(state.position, float)
         assert q.shape == (1, GEN3.dof)
-        return q[0, [state.joint_names.index(name) for name in GEN3.arm_joints]]
+        return q[0, ::-1]
 
 
 def jaws(opening: float) -> float:
@@ -199,7 +203,7 @@ def older() -> PackageDouble:
             "MotionGen.joint_names": lambda this: this.config._cell.names,
             "MotionGen.update_world": lambda this, world: this.config._cell.show(world.cuboid),
             "MotionGen.attach_spheres_to_robot": lambda this, sphere_radius, sphere_tensor, link_name: (
-                this.config._cell.attach(link_name, sphere_tensor, exactly=True)
+                this.config._cell.attach(link_name, sphere_tensor)
             ),
             "MotionGen.plan_single": single,
             "MotionGen.plan_single_js": joints,
@@ -212,6 +216,9 @@ def older() -> PackageDouble:
 
 def newer() -> PackageDouble:
     """cuRobo 0.8.0."""
+
+    def state(position: Any, joint_names: Any) -> Any:
+        return double.classes["JointState"](position=position, joint_names=joint_names)
 
     def create(robot: Any, collision_cache: Any, **_: Any) -> Any:
         assert robot["robot_cfg"]["kinematics"]["format_version"] == 2.0
@@ -232,35 +239,40 @@ def newer() -> PackageDouble:
         assert goal_tool_poses.position.shape == (1, 1, 1, 1, 3)
         assert goal_tool_poses.quaternion.shape == (1, 1, 1, 1, 4)
         goal = near(matrix(goal_tool_poses.position, goal_tool_poses.quaternion))
+        cell.goals.append("pose")
         return result(cell, cell.positions(current_state), goal)
 
     def joints(this: Any, goal_state: Any, current_state: Any, **_: Any) -> Any:
         cell = this.config._cell
+        if cell.goals and "joints" not in cell.goals:  # the graphs that were captured are for poses
+            raise ValueError("CUDA graph reset is not available.")
+        cell.goals.append("joints")
         return result(cell, cell.positions(current_state), JointGoal(cell.positions(goal_state)))
 
-    def update(
-        this: Any, sphere_tensor: Any, joint_states: Any, link_name: str, world_objects_pose_offset: Any
-    ) -> None:
-        assert world_objects_pose_offset is None
-        this._cell.positions(joint_states)
-        this._cell.attach(link_name, sphere_tensor, exactly=False)
+    def update(this: Any, link_name: str, sphere_position_radius: Any, start_sph_idx: int, config_idx: Any) -> None:
+        assert (start_sph_idx, config_idx) == (0, None)
+        this._cell.attach(link_name, sphere_position_radius)
 
     double = PackageDouble(
         "curobo_0_8_0",
         {
             "DeviceCfg.to_device": lambda this, data_tensor: tensor(data_tensor),
-            "JointState.from_position": lambda position, joint_names: double.classes["JointState"](
-                position=position, joint_names=joint_names
-            ),
+            "JointState.from_position": state,
+            "JointState.clone": lambda this: state(this.position.copy(), this.joint_names),
+            "JointState.unsqueeze": lambda this, idx: state(np.expand_dims(this.position, idx), this.joint_names),
             "MotionPlannerCfg.create": create,
-            "MotionPlanner.warmup": lambda this, **_: True,
+            "MotionPlanner.warmup": lambda this, **_: this.config._cell.goals.append("pose") or True,
+            "MotionPlanner.default_joint_state": lambda this: state(
+                tensor(this.config._cell.default), this.config._cell.names
+            ),
             "MotionPlanner.joint_names": lambda this: this.config._cell.names,
             "MotionPlanner.update_world": lambda this, scene_cfg: this.config._cell.show(scene_cfg.cuboid),
-            "MotionPlanner.attachment_manager": lambda this: double.make("AttachmentManager", _cell=this.config._cell),
+            "MotionPlanner.kinematics": lambda this: double.make("Kinematics", _cell=this.config._cell),
+            "Kinematics.kinematics_config": lambda this: double.make("KinematicsParams", _cell=this._cell),
             "MotionPlanner.plan_pose": pose,
             "MotionPlanner.plan_cspace": joints,
             "MotionPlanner.reset_seed": lambda this: None,
-            "AttachmentManager.update": update,
+            "KinematicsParams.update_link_spheres": update,
             "TrajOptSolverResult.get_interpolated_plan": lambda this: this.interpolated_trajectory,
         },
     )

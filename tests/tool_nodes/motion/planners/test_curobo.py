@@ -46,7 +46,7 @@ def double(request: pytest.FixtureRequest) -> Iterator[PackageDouble]:
 
 def cell_of(planner: CuroboPlanner) -> Any:
     version: Any = planner._curobo
-    return (version._gen if hasattr(version, "_gen") else version._planner).config._cell
+    return version._planner.config._cell
 
 
 def refused(planner: CuroboPlanner, goal: Any = None) -> ToolError:
@@ -110,10 +110,10 @@ def test_a_table_says_where_it_is_from(name: str) -> None:
     [
         ("MotionPlanner", "methods", lambda methods: methods.pop("plan_cspace"), "has no MotionPlanner.plan_cspace"),
         (
-            "AttachmentManager",
+            "KinematicsParams",
             "methods",
-            lambda methods: methods.update(update="sphere_tensor, joint_states"),
-            "unexpected keyword argument 'link_name'|got an unexpected",
+            lambda methods: methods.update(update_link_spheres="link_name"),
+            "too many positional arguments",
         ),
         (
             "MotionPlannerCfg",
@@ -132,6 +132,11 @@ def test_a_call_that_the_table_lacks_fails(
     with installed(double), pytest.raises(ToolError, match=says) as caught:
         CuroboPlanner(0, GEN3, LONG_S).plan(PARK, JointGoal(ASIDE), CollisionScene())
     assert caught.value.code is ErrorCode.UNAVAILABLE
+
+
+def test_a_joint_goal_comes_before_the_warm_up_which_has_poses_alone() -> None:
+    with installed(newer()):
+        assert cell_of(CuroboPlanner(0, GEN3, LONG_S)).goals == ["joints", "pose"]
 
 
 # -- what it is given ---------------------------------------------------------------------------------
