@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_type_hints
+from types import MethodType
+from typing import Any, TypeVar, cast, get_type_hints
 
 from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
@@ -111,6 +113,18 @@ class ToolSpec:
     example: Example | None = None
     printed: bool = True
     makes: tuple[str, ...] = ()
+
+    def port(self, name: str) -> Any:
+        """What stands behind the tool by the name of a port, such as "pointer"; None where nothing does."""
+        return getattr(getattr(self.function, "__self__", None), f"_{name}", None)
+
+    def over(self, ports: Mapping[str, Any]) -> Callable[..., ToolResult]:
+        """What the tool does with something else behind ports that it has, by their names."""
+        method = cast(MethodType, self.function)
+        provider = copy.copy(method.__self__)
+        for name, other in ports.items():
+            setattr(provider, f"_{name}", other)
+        return MethodType(method.__func__, provider)
 
     def schema(self, slim: bool = False) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect.
