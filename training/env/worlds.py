@@ -117,9 +117,9 @@ class NamedWorld:
 ERRING = NamedWorld(
     "erring",
     {
-        "train": Mixture({"roborefer": 3, "vlm": 2, "outline": 2, "depth": 2, "scores": 2, "arm": 2}, 0.2, 0.5),
-        "validation": Mixture({"roborefer": 2, "vlm": 2, "outline": 3, "depth": 2, "scores": 2, "arm": 2}, 0.3, 0.6),
-        "test": Mixture({"roborefer": 2, "vlm": 2, "outline": 2, "depth": 3, "scores": 2, "arm": 2}, 0.4, 0.7),
+        "train": Mixture({"roborefer": 2, "vlm": 2, "outline": 2, "depth": 1, "scores": 2, "arm": 3}, 0.2, 0.3),
+        "validation": Mixture({"roborefer": 1, "vlm": 2, "outline": 2, "depth": 2, "scores": 2, "arm": 3}, 0.3, 0.4),
+        "test": Mixture({"roborefer": 2, "vlm": 3, "outline": 2, "depth": 2, "scores": 3, "arm": 2}, 0.4, 0.5),
     },
 )
 """Two pointers, outlines, depth, scores of grasps and an arm, of which one or two err in each episode."""

@@ -8,6 +8,7 @@
 | `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
 | `careful:oracle` | who does not err | never | - | is told what errs, and does what helps |
 | `careful:varied` | either first | half of the time; as above | now and then | errs now and then, sees it; as above |
+| `careful:exploring` | as `varied`, and three times in ten another tool for depth and outlines, or the next grasp |||
 
 It reads the operator's words with `toolhand.tool_nodes.language` as the scripted policy does, and what tools answer;
 never the truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its
@@ -69,8 +70,8 @@ class Habits:
         told: It reads a sentence of the task generator by the grammar that made it, as one who teaches does; any other
             sentence by the robot's own reader.
         one_alone: It takes none of several objects that the words fit, and says so.
-        other_depth, other_outline: It calls the other tool for depth, for outlines.
-        credulous: It believes every score of a grasp; else it takes none above HONEST.
+        other_depth, other_outline: How often it calls the other tool for depth, for outlines.
+        doubts_scores: How often it passes over grasps whose scores are above HONEST.
         again: How often it repeats a grasp that closed on nothing, as it was.
     """
 
@@ -84,9 +85,9 @@ class Habits:
     retries: int = RETRIES
     told: bool = False
     one_alone: bool = False
-    other_depth: bool = False
-    other_outline: bool = False
-    credulous: bool = True
+    other_depth: float = 0.0
+    other_outline: float = 0.0
+    doubts_scores: float = 0.0
     again: int = 0
 
 
@@ -98,18 +99,20 @@ ORACLE = "oracle"
 CURES: Mapping[str, Mapping[str, Any]] = {
     "roborefer": {"second_first": 1.0},
     "vlm": {},
-    "outline": {"other_outline": True},
-    "depth": {"other_depth": True},
-    "scores": {"credulous": False},
+    "outline": {"other_outline": 1.0},
+    "depth": {"other_depth": 1.0},
+    "scores": {"doubts_scores": 1.0},
     "arm": {"again": 6},
 }
 """What helps against each cause of `toolhand.training.env.worlds`, as habits."""
+VARIED = Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True)
 HABITS: Mapping[str, Habits] = {
     "": Habits(),
     "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
     "always": Habits(check_else=1.0, check_room=1.0, agree=True, told=True),
     "persistent": Habits(check_else=1.0, agree=True, retries=4, told=True),
-    "varied": Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True),
+    "varied": VARIED,
+    "exploring": replace(VARIED, slip=0.0, other_depth=0.3, other_outline=0.3, doubts_scores=0.3, again=1),
     "expert": Habits(check_in_doubt=0.0, look_after=0.0, told=True, one_alone=True),
     ORACLE: Habits(check_in_doubt=0.0, look_after=0.0, told=True, retries=4),
 }
@@ -246,6 +249,10 @@ class _ActionPlan:
     def _likely(self, share: float) -> bool:
         return bool(self.rng.random() < share)
 
+    def _either(self, share: float) -> bool:
+        """As `_likely`; what is never done draws nothing."""
+        return share > 0.0 and self._likely(share)
+
     # -- looking ---------------------------------------------------------------------------------------
 
     @property
@@ -255,7 +262,7 @@ class _ActionPlan:
     def _look(self) -> ActionGenerator[None]:
         plan = None if self.planned else plan_of(self.command)
         self.planned = True
-        responses = yield Move("look", plan=plan, otherwise=self.habits.other_depth)
+        responses = yield Move("look", plan=plan, otherwise=self._either(self.habits.other_depth))
         self.points.clear()
         _require(responses)
 
@@ -329,7 +336,7 @@ class _ActionPlan:
         others = [k for k in range(1, len(self.points) + 1) if not self._near(k, self.points[register - 1])]
         if others and self._likely(self.habits.slip):  # outlines the wrong one, and then the right one
             yield Move("take", register=others[0])
-        responses = yield Move("take", register=register, otherwise=self.habits.other_outline)
+        responses = yield Move("take", register=register, otherwise=self._either(self.habits.other_outline))
         if not responses[0].ok:
             raise _Setback(responses[0].error or ErrorCode.EMPTY_MASK)
         if len(responses) < 2 or not responses[1].ok:
@@ -338,7 +345,7 @@ class _ActionPlan:
             [response, *_] = yield Move("next")
             if not response.ok:
                 break
-        for _ in range(0 if self.habits.credulous else MOST_NEXT):
+        for _ in range(MOST_NEXT if self._either(self.habits.doubts_scores) else 0):
             if _score(responses[-1]) <= HONEST:
                 break
             responses = yield Move("next")
