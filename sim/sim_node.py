@@ -7,6 +7,7 @@ Its parameters are those of `toolhand.sim.ros.settings.Settings`.
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -19,6 +20,7 @@ from toolhand.sim.ros.controllers import GripperController, TrajectoryController
 from toolhand.sim.ros.driver import Driver, InjectedFault
 from toolhand.sim.ros.driver_services import DriverServices
 from toolhand.sim.ros.entities import Entities
+from toolhand.sim.ros.joint_commands import JointCommands
 from toolhand.sim.ros.physics import Physics
 from toolhand.sim.ros.services import Services
 from toolhand.sim.ros.settings import changed, declare
@@ -73,10 +75,14 @@ class SimNode(Node):
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
         self._entity_server = Entities(services)
         self._truth_server = TruthServer(services, driver)
-        self._trajectory_controller = TrajectoryController(
-            self, self.physics, robot, lambda: self.settings.fault, driver
-        )
-        self._gripper_controller = GripperController(self, self.physics, robot, settings.gripper_action, driver)
+        self._controllers: tuple[TrajectoryController | GripperController, ...] = ()
+        if driver.external:
+            JointCommands(self, self.physics, robot)
+        else:
+            self._controllers = (
+                TrajectoryController(self, self.physics, robot, lambda: self.settings.fault, driver),
+                GripperController(self, self.physics, robot, settings.gripper_action, driver),
+            )
         self._settings_lock = threading.Lock()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._apply_fault("", self.settings.injected)
@@ -92,6 +98,8 @@ class SimNode(Node):
 
     def _observe(self, world: World, at_once: bool) -> None:
         """Publish the state; called in the physics thread."""
+        if self._driver.external:  # what commands it lives in the time of the wall
+            self.physics.time_offset = time.time() - world.time
         offset = self.physics.time_offset
         try:
             self._driver.observe(world)
@@ -99,8 +107,8 @@ class SimNode(Node):
                 self._driver_services.show_fault()
             self._truth_server.observe(world)  # first: an image of a new world must not come before its labels
             self._state_publisher.publish(world, offset, at_once)
-            self._trajectory_controller.show_feedback(world, offset)
-            self._gripper_controller.show_feedback(world, offset)
+            for controller in self._controllers:
+                controller.show_feedback(world, offset)
         except Exception:
             # Once the context is shut down nothing can be published; the thread is ended soon after.
             if self.context.ok():

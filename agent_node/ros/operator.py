@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rclpy.action import ActionClient
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.srv import AnswerQuestion
@@ -37,6 +36,7 @@ from toolhand.agent_node.runs.index import MAX_RESULT_BYTES
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.ros.action_client import ActionClient
 from toolhand.tool_nodes.ros.calling import call, run_goal
 from toolhand.tool_nodes.ros.link import RosLink
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session

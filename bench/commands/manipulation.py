@@ -26,7 +26,7 @@ from toolhand.tool_nodes.results import invalid
 
 _DEFAULT_MODEL = ModelSettings()
 DriverName = Literal["ideal", "kortex"]
-"""`toolhand.sim.ros.driver.DRIVERS`, which imports what only a graph needs."""
+"""Those of `toolhand.sim.ros.driver.DRIVERS`, which imports what only a graph needs, that need no other program."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from simulation_interfaces.srv import LoadWorld, ResetSimulation
 from std_msgs.msg import Header
@@ -27,6 +26,7 @@ from toolhand.bench.ros.task import SCENE, easy_grasp
 from toolhand.sim.ros.graph import started_graph
 from toolhand.sim.scene.files import parse_scene, scene_yaml
 from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.action_client import ActionClient
 from toolhand.tool_nodes.ros.calling import run_goal
 from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
 from toolhand.tool_nodes.ros.link import RosLink

@@ -9,7 +9,6 @@ from typing import Any
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from geometry_msgs.msg import Point, PointStamped, PoseStamped
 from rcl_interfaces.srv import SetParameters
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -22,6 +21,7 @@ from toolhand.sim.scene.files import parse_scene, scene_yaml
 from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.ros.action_client import ActionClient
 from toolhand.tool_nodes.ros.calling import call
 from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
 from toolhand.tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose

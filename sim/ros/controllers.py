@@ -60,6 +60,9 @@ class GoalError(ValueError):
 class Controller(Generic[Outcome]):
     """One action server whose goals are motions of one part; subclasses say how goals and results are read.
 
+    Attributes:
+        refuses_inactive: False where goals are accepted, and not carried out, while the controller is inactive.
+
     Args:
         node: Serves.
         physics: Runs the motions.
@@ -68,6 +71,8 @@ class Controller(Generic[Outcome]):
         name: Name of the action.
         driver: Stands between the controller and the arm.
     """
+
+    refuses_inactive = True
 
     def __init__(
         self, node: Node, physics: Physics, part: MovingPart, action_type: Any, name: str, driver: Driver
@@ -117,7 +122,7 @@ class Controller(Generic[Outcome]):
             active.publish_feedback(self.feedback(world, now))
 
     def _on_goal(self, goal: Any) -> GoalResponse:
-        if not self._driver.active(self._name.partition("/")[0]):
+        if self.refuses_inactive and not self._driver.active(self._name.partition("/")[0]):
             self._node.get_logger().warning(f"{self._name}: goal rejected: the controller is not running.")
             return GoalResponse.REJECT
         try:
@@ -293,7 +298,8 @@ def _checked(trajectory: JointTrajectory, robot: RobotModel) -> tuple[list[Any],
 class GripperController(Controller[GripperOutcome]):
     """Moves the gripper's joint to a position between open and closed until it arrives or stalls.
 
-    A stall is a success, as ros2_kortex configures it (allow_stalling). The effort of a goal is not used.
+    A stall is a success, as ros2_kortex configures it (allow_stalling). The effort of a goal is not used. As
+    parallel_gripper_action_controller 4.42 does, an inactive one accepts goals and never ends them by itself.
 
     Args:
         node: Serves.
@@ -302,6 +308,8 @@ class GripperController(Controller[GripperOutcome]):
         action: "GripperCommand" or "ParallelGripperCommand".
         driver: Stands between the controller and the jaws.
     """
+
+    refuses_inactive = False
 
     def __init__(self, node: Node, physics: Physics, robot: RobotModel, action: str, driver: Driver) -> None:
         self._gripper = robot.gripper

@@ -1,5 +1,8 @@
 """The manners of the driver between controllers and arm: none (`ideal`), or those of ros2_kortex (`kortex`).
 
+With `ros2_control` there is no driver and no controller here: a controller manager elsewhere has the arm
+(`toolhand.sim.ros.joint_commands`).
+
 ros2_kortex 1fdbef3 ignores every command while its arm is in fault, and its controllers say success all the same: the
 trajectory controller has no tolerances, and the gripper's takes jaws that stay where they are for stalled ones.
 """
@@ -21,7 +24,7 @@ from toolhand.sim.world import World
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
-DRIVERS = ("ideal", "kortex")
+DRIVERS = ("ideal", "kortex", "ros2_control")
 """Values of the parameter `driver`."""
 
 DRIVER_FAULTS = ("internal_fault", "hand_guiding", "controller_stopped", "connection_lost")
@@ -89,6 +92,7 @@ class Driver:
 
     Attributes:
         kortex: True for the manners of ros2_kortex.
+        external: True where a controller manager elsewhere commands the joints, and shows them.
         internal_fault: True while the arm is in fault; only reset_fault, or a new world, ends that.
         controllers: State of each controller by its name, `ACTIVE` or `INACTIVE`.
         fault_s: When the injected fault came, simulated time [s]; None before.
@@ -97,7 +101,7 @@ class Driver:
     """
 
     def __init__(self, name: str, robot: RobotModel, seed: Callable[[], int]) -> None:
-        self.kortex = name == "kortex"
+        self.kortex, self.external = name == "kortex", name == "ros2_control"
         self.trajectory_controller = robot.trajectory_action.partition("/")[0]
         self.gripper_controller = robot.gripper_action.partition("/")[0]
         self.fault_s: float | None = None
@@ -270,6 +274,10 @@ class Driver:
     def move_knuckle(self, world: World, target: float, stopped: StopCheck) -> Motion[GripperOutcome]:
         """Move the jaws for as long as commands are obeyed; then they stay, which is said to be a stall."""
         self._begin_goal("jaws")
+        while not self.active(self.gripper_controller):
+            if stopped():
+                return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
+            yield
         motion, began = move_knuckle(world, target, stopped), world.time
         least_s = max(abs(target - world.knuckle) / world.robot.gripper.speed, world.timestep)
         while self.obeys and self.active(self.gripper_controller):

@@ -77,7 +77,8 @@ class Settings:
         lockstep: True: time passes only by step_simulation and simulate_steps.
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
-        driver: Manners of the driver: "ideal"; or "kortex", those of ros2_kortex, see `toolhand.sim.ros.driver`.
+        driver: Manners of the driver: "ideal"; "kortex", those of ros2_kortex, see `toolhand.sim.ros.driver`; or
+            "ros2_control", where a controller manager elsewhere commands the joints in the time of the wall.
         camera_rate: Images per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
@@ -142,6 +143,8 @@ def _consistent(settings: Settings) -> Settings:
     if settings.renderer not in renderers:
         raise invalid(f"Parameter renderer must be {' or '.join(renderers)}, not {settings.renderer[:60]!r}.")
     require_sensor(settings.sensor)
+    if settings.driver == "ros2_control" and (settings.lockstep or settings.real_time_factor != 1.0):
+        raise invalid("With driver:=ros2_control time passes as on the wall: lockstep:=false real_time_factor:=1.0.")
     if settings.fault in DRIVER_FAULTS and settings.driver != "kortex":
         raise invalid(f"The fault {settings.fault} is one of the driver kortex: start with driver:=kortex.")
     return settings

@@ -19,6 +19,7 @@ from tf2_msgs.msg import TFMessage
 from toolhand.sim.camera.ray import jittered, scene_camera
 from toolhand.sim.camera.sensor import SensorModel, calibrated, readings_of
 from toolhand.sim.ros.driver import Driver
+from toolhand.sim.ros.joint_commands import STATES
 from toolhand.sim.world import World
 from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz, pose
 from toolhand.tool_nodes.motion.robot_model import RobotModel
@@ -107,7 +108,9 @@ class StatePublisher:
         robot: Robot whose description is published.
         device: Gives the sensor that measures as "scene", "wrist" and "arm" now, see
             `toolhand.sim.camera.sensor.device`.
-        driver: With the manners of ros2_kortex continuous joints are shown in (-pi, pi] and the gripper as still.
+        driver: With the manners of ros2_kortex continuous joints are shown in (-pi, pi] and the gripper as still. With
+            `ros2_control` the joints are shown to the controller manager alone, and of the transforms only those of
+            the cameras: the rest is robot_state_publisher's.
     """
 
     def __init__(
@@ -124,11 +127,12 @@ class StatePublisher:
         self._period = 1.0 / rate
         self._driver = driver
         self._clock = node.create_publisher(Clock, "/clock", 10)
-        self._joints = node.create_publisher(JointState, "joint_states", 10)
+        self._joints = node.create_publisher(JointState, STATES if driver.external else "joint_states", 10)
         self._tf = node.create_publisher(TFMessage, "/tf", 100)
         self._tf_static = node.create_publisher(TFMessage, "/tf_static", LATCHED)
-        self._description = node.create_publisher(String, "robot_description", LATCHED)
-        self._description.publish(String(data=robot.urdf_text()))
+        if not driver.external:
+            self._description = node.create_publisher(String, "robot_description", LATCHED)
+            self._description.publish(String(data=robot.urdf_text()))
         self._model: mujoco.MjModel | None = None
         self._shown = self._shown_tf = -1
         self._shown_wall = 0.0
@@ -147,7 +151,7 @@ class StatePublisher:
                 self._joints.publish(self._joint_state(world, now_ns))
         listeners = self._tf.get_subscription_count()
         stale = not 0 <= now_ns - self._shown_tf < TRANSFORM_PERIOD_S * 1e9 - 1e6
-        if (stale and (at_once or due)) or listeners > self._tf_listeners:
+        if not self._driver.external and ((stale and (at_once or due)) or listeners > self._tf_listeners):
             self.publish_transforms(world, now_ns)
         self._tf_listeners = listeners
 
@@ -178,11 +182,11 @@ class StatePublisher:
         self._scene_device = self._device("scene")
         model, wrist = jittered(scene_camera(), world.scene), world.robot.wrist_camera_frame
         _, T_base_scene = calibrated(self._scene_device, model.K, model.T_base_camera)
-        links = self._transforms.static()
+        links = [] if self._driver.external else self._transforms.static()
         links.append(_transform(BASE_FRAME, self._scene_frame, T_base_scene))
         parent, T_parent_wrist = self._transforms.in_parent(wrist)
         _, reported = calibrated(self._device("wrist"), model.K, T_parent_wrist)
-        if reported is not T_parent_wrist:
+        if self._driver.external or reported is not T_parent_wrist:
             links = [link for link in links if link.child_frame_id != wrist]
             links.append(_transform(parent, wrist, reported))
         self._tf_static.publish(TFMessage(transforms=links))

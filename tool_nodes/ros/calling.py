@@ -13,13 +13,13 @@ from functools import partial
 from typing import Annotated, Any
 
 from annotated_types import Interval
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.ros.action_client import ActionClient, new_goal_id
 from toolhand.tool_nodes.ros.messages import BadMessage
 from toolhand.tool_nodes.ros.status import raise_failure
 
@@ -157,11 +157,12 @@ def run_goal(
     if not client.wait_for_server(timeout_sec=deadlines.availability_s):
         raise server_absent(name, deadlines.availability_s)
     listener = None if on_feedback is None else lambda message: on_feedback(message.feedback)
-    sent = _sent(name, partial(client.send_goal_async, feedback_callback=listener), goal)
+    goal_id = new_goal_id()
+    sent = _sent(name, partial(client.send_goal_async, feedback_callback=listener, goal_uuid=goal_id), goal)
     try:
         _wait(sent, client.server_is_ready, name, deadlines.response_s)
     except ToolError:
-        sent.add_done_callback(cancel_late_goal)
+        client.give_up(sent, goal_id)
         raise
     handle = sent.result()
     if not handle.accepted:
@@ -237,9 +238,3 @@ def server_gone(name: str) -> ToolError:
         f"The node that serves {name} went away while it was working.",
         "Look whether it is being restarted, then try again.",
     )
-
-
-def cancel_late_goal(sent: Future) -> None:
-    """For the future of an abandoned goal: should it be accepted, it must not move the arm."""
-    if sent.exception() is None and sent.result().accepted:
-        sent.result().cancel_goal_async()

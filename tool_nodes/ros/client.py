@@ -25,7 +25,20 @@ def use_client() -> bool:
         raise unavailable(
             f"The ROS 2 client cannot be loaded: {error}.", f"Install it with: {pip_install('eclipse-zenoh xxhash')}"
         ) from error
+    if not pip_client:
+        _require_interfaces()
     return pip_client
+
+
+def _require_interfaces() -> None:
+    try:
+        import_module("toolhand_interfaces.msg").ToolStatus  # noqa: B018  # built ones have it, a folder of sources has not
+    except (ImportError, AttributeError) as error:
+        raise unavailable(
+            "ROS 2 is sourced here, but not the interfaces of this project.",
+            "In ros2_ws: colcon build --packages-select toolhand_interfaces toolhand_bringup, then source "
+            "install/setup.bash; or work in a terminal without ROS 2.",
+        ) from error
 
 
 @contextlib.contextmanager

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
 from toolhand.tool_nodes.motion.trajectory_checks import beside, unfit
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.ros.calling import Deadlines, cancel_late_goal, server_absent
+from toolhand.tool_nodes.ros.action_client import ActionClient, new_goal_id
+from toolhand.tool_nodes.ros.calling import Deadlines, server_absent
 from toolhand.tool_nodes.ros.faults import ControllerStates, DriverFaults
 from toolhand.tool_nodes.ros.goals import CHUNK, ActiveGoal, Stepper
 from toolhand.tool_nodes.ros.joint_states import JointReading, JointStates
@@ -50,6 +50,10 @@ from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, Moti
 
 GRIPPER_LIMIT_S = 4.0
 """Longest motion of the jaws, in time of the robot [s]."""
+
+UNMEASURED_S = 1.0
+"""A motion in which the joints are not measured for so long is cancelled [s]: nobody knows where it leads. Less than a
+busy computer may be late by would end good ones; at full speed the arm's joints turn by 1.4 rad meanwhile."""
 
 BRAKE_LIMIT_S = 2.0
 """Longest time from a cancel to rest, in time of the robot [s]."""
@@ -288,9 +292,8 @@ class RosArm:
             if ended.status == GoalStatus.STATUS_SUCCEEDED:
                 return ended
             self._wait_until_still(patient=not self._faults.present)
-            return (
-                ended if ended.late or ended.halted else replace(ended, why_not_running=self._controllers.why_not(name))
-            )
+            why = ended.why_not_running or ("" if ended.halted else self._controllers.why_not(name))
+            return replace(ended, why_not_running=why)
 
     @property
     def _halted(self) -> bool:
@@ -306,11 +309,12 @@ class RosArm:
             raise server_absent(name, self._deadlines.availability_s)
         if self._halted:  # both waits may have been long
             return None
-        sent = client.send_goal_async(goal)
+        goal_id = new_goal_id()
+        sent = client.send_goal_async(goal, goal_uuid=goal_id)
         answered = threading.Event()
         sent.add_done_callback(lambda _: answered.set())
         if not answered.wait(self._deadlines.response_s):
-            sent.add_done_callback(cancel_late_goal)
+            client.give_up(sent, goal_id)
             raise ToolError(
                 ErrorCode.TIMEOUT, f"{name} did not answer the goal within {self._deadlines.response_s:g} s."
             )
@@ -324,7 +328,7 @@ class RosArm:
         end_s = time.monotonic() + self._deadlines.motion_s
         in_time_s = time.monotonic()
         certain = 0 if self._stepper is None else int(np.ceil(shortest_s / self._stepper.time_step_s))
-        halted = late = idle = False
+        halted = late = unmeasured = idle = False
         while not active.wait(_POLL_S if self._stepper is None or idle else 0.0):
             active.require_server()
             clock.update()
@@ -333,7 +337,8 @@ class RosArm:
             overdue = time.monotonic() > min(in_time_s + TRANSPORT_S, end_s)
             if not (halted or late):
                 halted = self._halted
-                late = (overdue or wrong(True)) and not halted
+                unmeasured = self._stepper is None and clock.still_s > UNMEASURED_S
+                late = (overdue or unmeasured or wrong(True)) and not halted
                 if halted or late:
                     limit_s = clock.elapsed_s + BRAKE_LIMIT_S
                     active.cancel()
@@ -348,7 +353,8 @@ class RosArm:
         status, result = active.outcome
         # A stop cancels at the controllers too, so that the goal may end before this thread hears of it.
         halted = status != GoalStatus.STATUS_SUCCEEDED and (halted or self._halted)
-        return _Ended(status, result, halted, late, clock.elapsed_s)
+        why = f"its joints were not measured for {UNMEASURED_S:g} s" if unmeasured else ""
+        return _Ended(status, result, halted, late, clock.elapsed_s, why)
 
     def _pass(self, steps: int) -> bool:
         """Make time steps, in lockstep; True if the simulator says that no goal is left."""

@@ -6,7 +6,6 @@ import threading
 import time
 from typing import Any
 
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
@@ -14,6 +13,7 @@ from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
 from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.ros.action_client import ActionClient
 from toolhand.tool_nodes.ros.calling import Deadlines, call, server_gone, server_is_there
 
 CHUNK = 50

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Point, PointStamped, PoseStamped
 from numpy.typing import NDArray
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from std_msgs.msg import Header
@@ -29,6 +28,7 @@ from toolhand_interfaces.srv import (
 from vision_msgs.msg import Point2D
 
 from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.ros.action_client import ActionClient
 from toolhand.tool_nodes.ros.calling import Deadlines, Service, run_goal
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
 from toolhand.tool_nodes.ros.messages import (

@@ -77,6 +77,11 @@ class RobotTime:
         elif now - self._moved_s > self._patience_s:
             raise silence(self._joints)
 
+    @property
+    def still_s(self) -> float:
+        """For how long the clock has stood still, by the wall clock [s]."""
+        return time.monotonic() - self._moved_s
+
     def _stamp_ns(self) -> int:
         newest = self._joints.newest
         return -1 if newest is None else newest.stamp_ns

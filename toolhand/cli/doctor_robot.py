@@ -35,7 +35,7 @@ def doctor_robot(robot: str, address: str, move: bool, as_json: bool) -> int:
     model = load_robot(DEFAULT_ROBOT if robot == KINOVA else robot)
     pip_client = use_client()
     from toolhand.tool_nodes.ros.bringup import Bringup
-    from toolhand.tool_nodes.ros.bringup.findings import KORTEX, Finding, check_all, network, problem
+    from toolhand.tool_nodes.ros.bringup.findings import KORTEX, NO_ARM, Finding, check_all, network, problem
     from toolhand.tool_nodes.ros.link import RosLink
 
     def graph() -> str:
@@ -50,7 +50,7 @@ def doctor_robot(robot: str, address: str, move: bool, as_json: bool) -> int:
             yield finding
         if passed:
             with RosLink({"RCLPY_ZENOH_CLIENT": "1"}) as link:
-                yield from check_all(Bringup(link, model, _ask if move else None).checks)
+                yield from check_all(Bringup(link, model, _ask if move else None, address != NO_ARM).checks)
 
     findings = []
     for finding in found():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,22 @@ def test_a_robot_whose_state_or_clock_stands_still(cell: Any, arm: RosArm, what:
     assert error.code is ErrorCode.UNAVAILABLE
     assert ("silent" if what == "silent" else "stands still") in error.message
     cell.wait(lambda: cell.drivers.cancels == 1, "the goal to be cancelled")
+    still_works(cell, arm)
+
+
+def test_a_motion_that_nobody_measures_is_cancelled_long_before_the_robot_counts_as_gone(
+    cell: Any, arm: RosArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arm, "_deadlines", replace(arm._deadlines, availability_s=30.0))
+    cell.drivers.fault = "hang"
+    running = Running(arm)
+    cell.wait(lambda: cell.speed > 0.01, "motion")
+    cell.drivers.silent = True
+    cell.wait(lambda: cell.drivers.cancels == 1, "the goal to be cancelled")
+    cell.drivers.silent = False
+    outcome = running.end()
+    assert (outcome.status, outcome.faulty) == (MotionStatus.FAILED, True)
+    assert "not measured" in outcome.message
     still_works(cell, arm)
 
 

@@ -104,9 +104,9 @@ class Bench:
             eye.frame = replace(frame)
             eye.header = lambda names=names: Header(stamp=time_message(time.time_ns()), frame_id=names.optical_frame)
 
-    def examine(self, ask: Callable[[str], bool] | None = None) -> list[Finding]:
+    def examine(self, ask: Callable[[str], bool] | None = None, hardware: bool = True) -> list[Finding]:
         with RosLink(self.cell.environment) as link:
-            return list(check_all(Bringup(link, GEN3, ask).checks))
+            return list(check_all(Bringup(link, GEN3, ask, hardware).checks))
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +132,13 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def sound(bench: Bench) -> Iterator[Bench]:
     yield bench
     bench.behave()
+
+
+def test_simulated_hardware_needs_no_fault_controller(sound: Bench) -> None:
+    """As ros2_kortex's launch files have it with use_fake_hardware:=true."""
+    del sound.arm.controllers["fault_controller"]
+    sound.arm.in_fault = None
+    assert [finding for finding in sound.examine(hardware=False) if not finding.passed] == []
 
 
 def test_a_sound_arm_passes_every_check_and_is_not_moved(sound: Bench) -> None:

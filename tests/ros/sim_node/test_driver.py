@@ -179,6 +179,18 @@ def test_controllers_are_listed_and_switched_and_take_no_goals_while_they_are_in
     assert follow(kortex, ASIDE) == SUCCESS
 
 
+def test_an_inactive_controller_of_the_gripper_takes_goals_and_does_nothing(kortex: Graph) -> None:
+    assert switch(kortex, [], ["robotiq_gripper_controller"]).ok
+    before, handle = world(kortex).knuckle, kortex.send(*GRIPPER, gripper_goal(0.5))
+    assert handle.accepted
+    result = handle.get_result_async()
+    step(kortex, 500)
+    assert (world(kortex).knuckle, result.done()) == (pytest.approx(before, abs=1e-3), False)
+    handle.cancel_goal_async()
+    step(kortex, 5)
+    assert kortex.done(result).status == GoalStatus.STATUS_CANCELED
+
+
 def test_without_a_connection_nothing_is_heard_until_the_driver_is_started_anew(kortex: Graph) -> None:
     heard = kortex.hear(JointState, "/joint_states")
     faults = kortex.hear(Bool, "/fault_controller/internal_fault")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
-from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.task import Future
 from toolhand_interfaces.action import Place
 from toolhand_interfaces.msg import ToolStatus
 from toolhand_interfaces.srv import CaptureImage
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.ros.action_client import ActionClient, NotedFirst
 from toolhand.tool_nodes.ros.calling import Deadlines, Service, call, run_goal
 from toolhand.tool_nodes.ros.remote import RemoteCamera, RemoteManipulator
 from toolhand.tool_nodes.ros.status import raise_failure
@@ -220,6 +223,46 @@ def test_a_goal_that_is_accepted_too_late_is_cancelled(place: Callable[..., Any]
         server.expect(line)
 
 
+def test_a_goal_whose_answer_is_lost_is_cancelled_by_its_id(node: Node, server: Any) -> None:
+    class Deaf(ActionClient):
+        def send_goal_async(self, *arguments: Any, **options: Any) -> Any:
+            super().send_goal_async(*arguments, **options)
+            return Future()
+
+    client = Deaf(node, Place, "place", callback_group=ReentrantCallbackGroup())
+    error, _ = failing(lambda: run_goal(client, Place.Goal(plan_id="long"), "place", Deadlines(LONG_S, 1.0)))
+    assert error.code is ErrorCode.TIMEOUT
+    server.expect("goal long")
+    server.expect("cancelled long")
+
+
+def test_an_answer_that_comes_before_its_question_is_noted_waits_for_the_note() -> None:
+    class SendsFirst:
+        """As the client of rclpy 7.1.3."""
+
+        def __init__(self) -> None:
+            self.sent, self.noted, self.found = threading.Event(), False, False
+
+        def send_goal_async(self, goal: Any) -> None:
+            self.sent.set()
+            time.sleep(0.1)
+            self.noted = True
+
+        async def execute(self, taken_data: Any) -> None:
+            self.found = self.noted
+
+    class Client(NotedFirst, SendsFirst):
+        pass
+
+    client = Client()
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(client.send_goal_async, "goal")
+        client.sent.wait()
+        asyncio.run(client.execute("answer"))
+        sending.result()
+    assert client.found
+
+
 def test_a_motion_whose_server_is_killed_is_noticed(place: Callable[..., Any], server: Any) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(failing, lambda: place("long"))
@@ -257,7 +300,7 @@ def test_a_network_that_fails_is_unavailable_and_a_request_of_another_class_is_a
         def call_async(self, request: Any) -> Any:
             raise self.error
 
-        def send_goal_async(self, goal: Any, feedback_callback: Any) -> Any:
+        def send_goal_async(self, goal: Any, feedback_callback: Any, goal_uuid: Any) -> Any:
             raise self.error
 
     broken: Any = Client(RuntimeError("the network is gone"))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 
+NO_ARM = "none"
+"""An address at which no arm is looked for, as with a simulator."""
+
 KORTEX = "192.168.1.10:10000"
 """Address at which a Gen3 is delivered, and the TCP port of its API (ros2_kortex's `port`)."""
 
@@ -46,7 +49,7 @@ def network(address: str) -> str:
     Raises:
         ToolError: INVALID_ARGUMENT, or UNAVAILABLE where nothing answers.
     """
-    if address == "none":
+    if address == NO_ARM:
         return "No arm was looked for in the network (--address none)."
     host, _, port = address.partition(":")
     number = int(port) if port.isdecimal() else 10000 if not port else 0

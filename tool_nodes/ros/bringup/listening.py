@@ -31,10 +31,13 @@ class Listening:
         link: Entered; its node is spun in the background.
         robot: The robot that the graph is for.
         ask: Shown a question, returns whether a person said yes; None where there is no person, and nothing moves.
+        hardware: False where there is no arm: simulated hardware of ros2_control has no fault, nor its controller.
     """
 
-    def __init__(self, link: RosLink, robot: RobotModel, ask: Callable[[str], bool] | None = None) -> None:
-        self._link, self._robot, self._ask = link, robot, ask
+    def __init__(
+        self, link: RosLink, robot: RobotModel, ask: Callable[[str], bool] | None = None, hardware: bool = True
+    ) -> None:
+        self._link, self._robot, self._ask, self._hardware = link, robot, ask, hardware
         self._node = link.node
         self._readings: list[JointReading] = []
         self._joints = JointStates(self._node, "joint_states", self._readings.append, robot, _STILL)

@@ -21,7 +21,7 @@ def test_arguments_defaults_and_variables_reach_the_command(write: Write) -> Non
         """
         - arg: {name: who, default: "world"}
         - let: {name: greeting, value: "hello $(var who)"}
-        - executable: {cmd: "echo '$(var greeting)' $(var who)!"}
+        - executable: {cmd: "echo $(var greeting) $(var who)!"}
         """
     )
     assert commands(path) == [["echo", "hello world", "world!"]]
@@ -135,6 +135,7 @@ def test_declared_arguments_are_listed_without_values(write: Write) -> None:
         ("- executable: {cmd: 'echo $(var x)'}", 2, "there is no variable 'x'; known here: none"),
         ("- executable: {cmd: 'echo $(eval 1+1)'}", 2, r"there is no substitution $(eval); offered: and, dirname"),
         ("- executable: {cmd: 'echo $(var'}", 2, "has no closing parenthesis"),
+        ("- executable: {cmd: \"echo '$(env HOME)'\"}", 2, "a substitution is one word without quotation marks"),
         ("- executable: {cmd: 'echo $(var  x)'}", 2, "separated by exactly one space"),
         ("- executable: {cmd: 'echo $(env NOT_SET_ANYWHERE)'}", 2, "NOT_SET_ANYWHERE is not set"),
         ("- executable: {cmd: echo, if: maybe}", 2, "'maybe' must be true or false"),
@@ -189,7 +190,7 @@ def test_another_root_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_backslash_takes_the_next_character_as_it_is(write: Write) -> None:
-    path = write(r"- let: {name: a, value: '\$(var x)'}" + "\n" + """- executable: {cmd: 'echo "$(var a)"'}""")
+    path = write(r"- let: {name: a, value: '\$(var x)'}" + "\n" + """- executable: {cmd: 'echo $(var a)'}""")
     assert commands(path) == [["echo", "$(var x)"]]
 
 
