@@ -53,7 +53,8 @@ class Options(BenchOptions):
         turns: Assistant turns of a conversation.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, objects that slip; see
             toolhand.training.env.difficulty.
-        world: Which tools err in each episode, by name, such as erring; in place of perception and difficulty.
+        world: Which tools err in each episode, such as erring, or erring:0.5 at half of the strength; in
+            place of perception and difficulty.
         bootstrap_seed: Seed of the intervals of paired differences.
     """
 

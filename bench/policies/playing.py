@@ -104,11 +104,10 @@ class Player:
         task, protocol = self._task(kind, seed), protocol_of(spec, self._settings.protocol)
         with self._environment(protocol).open(task, seed=seed, rollout=stream_of(kind)) as session:
             if not spec.startswith(_IN_PROCESS):
-                policy = self._policy(spec, seed, session.tools(), self._told(kind, seed))
-                return self._played(session, spec, policy, (kind, seed))
+                return self._played(session, spec, self._policy(spec, kind, seed, session.tools()), (kind, seed))
             with self._one_at_a_time:
                 if spec not in self._kept:
-                    self._kept[spec] = self._policy(spec, 0, session.tools())
+                    self._kept[spec] = self._policy(spec, kind, 0, session.tools())
                 return self._played(session, spec, self._kept[spec], (kind, seed))
 
     def close(self) -> None:
@@ -129,11 +128,9 @@ class Player:
         with_scene = getattr(task, "with_scene", None)
         return task if with_scene is None else with_scene(self._difficulty.scene(task.scene, seed))
 
-    def _told(self, kind: str, seed: int) -> tuple[str, ...]:
-        return () if self._world is None else tuple(self._world.causes(kind, self._settings.split, seed))
-
-    def _policy(self, spec: str, seed: int, schemas: Sequence[Mapping[str, Any]], told: tuple[str, ...] = ()) -> Policy:
+    def _policy(self, spec: str, kind: str, seed: int, schemas: Sequence[Mapping[str, Any]]) -> Policy:
         settings = self._settings
+        told = () if self._world is None else tuple(self._world.causes(kind, settings.split, seed))
         options = PolicyOptions(**asdict(settings.model), seed=seed, turns=settings.turns, told=told)
         return make_policy(spec, protocol_of(spec, settings.protocol), schemas, options)
 

@@ -232,7 +232,7 @@ class FailingToolbox:
         this_once = (*self._key, number, zlib.crc32(spec.name.encode()))
         always = (*self._key[:2], zlib.crc32(spec.name.partition(".")[0].encode()))
         left = np.random.default_rng(this_once).random()
-        errors = [(kind, always) for kind in rates if _lasts(kind)]
+        errors: list[tuple[str, tuple[int, ...]]] = [(kind, always) for kind in rates if _lasts(kind)]
         for kind, rate in rates.items():
             if _lasts(kind):
                 continue
@@ -281,7 +281,7 @@ def _spoilt(spec: ToolSpec, errors: Sequence[tuple[str, tuple[int, ...], float]]
         else:
             result = replace(result, error=result.error.reworded(result.error.message + signs))
         erred = [kind for kind, port in stack if port.erred]
-        return replace(result, facts=result.facts | ({FACT: erred[-1]} if erred else {}))
+        return replace(result, facts={**result.facts, FACT: erred[-1]}) if erred else result
 
     return run
 

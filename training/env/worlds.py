@@ -17,7 +17,7 @@ its own objects, layouts and wordings. Never do both pointers err. The sign of a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,20 +29,15 @@ from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.results import invalid
 from toolhand.training.env.failures import Failures
 
-
-def _all(tools: Sequence[str], kind: str, strength: float) -> dict[str, dict[str, float]]:
-    return {tool: {kind: strength} for tool in tools}
-
-
-CAUSES: Mapping[str, Mapping[str, Mapping[str, float]]] = {
-    "roborefer": _all(("roborefer.detect_all", "roborefer.detect_one"), "neighbour", 1.0),
-    "vlm": _all(("vlm.detect_all", "vlm.detect_one"), "neighbour", 1.0),
-    "outline": {"sam2.segment_from_point": {"merged": 1.0}},
-    "depth": _all(("robot.get_depth", "robot.get_depth_with_pointcloud"), "hole", 0.9),
-    "scores": {"grasp_generator.compute_grasp": {"lying_score": 1.0}},
-    "arm": {"robot.execute_grasp": {"miss": 0.75}},
+CAUSES: Mapping[str, tuple[tuple[str, ...], str, float]] = {
+    "roborefer": (("roborefer.detect_all", "roborefer.detect_one"), "neighbour", 1.0),
+    "vlm": (("vlm.detect_all", "vlm.detect_one"), "neighbour", 1.0),
+    "outline": (("sam2.segment_from_point",), "merged", 1.0),
+    "depth": (("robot.get_depth", "robot.get_depth_with_pointcloud"), "hole", 0.9),
+    "scores": (("grasp_generator.compute_grasp",), "lying_score", 1.0),
+    "arm": (("robot.execute_grasp",), "miss", 0.75),
 }
-"""What errs by each cause, at strength 1: {tool: {kind: strength}}."""
+"""What errs by each cause: tools, how, and how much at strength 1."""
 _POINTERS = ("roborefer", "vlm")
 _STREAM = 24
 """Keeps these random numbers apart from others of the same seed."""
@@ -103,12 +98,12 @@ class NamedWorld:
         """What errs in an episode, of its task and its seed; `shared` as of Failures."""
 
         def drawn(task: Task, seed: int) -> Failures:
-            causes = self.causes(getattr(task, "kind", ""), getattr(task, "split", "train"), seed)
-            rates = {
-                tool: {kind: strength * most for kind, most in kinds.items()}
-                for cause, strength in causes.items()
-                for tool, kinds in CAUSES[cause].items()
-            }
+            rates: dict[str, dict[str, float]] = {}
+            for cause, strength in self.causes(
+                getattr(task, "kind", ""), getattr(task, "split", "train"), seed
+            ).items():
+                tools, kind, most = CAUSES[cause]
+                rates |= {tool: {kind: strength * most} for tool in tools}
             return Failures(rates, shared)
 
         return drawn
