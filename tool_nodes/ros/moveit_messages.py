@@ -45,9 +45,10 @@ each 0.1 s."""
 ROUNDING = 1e-9
 """Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
 
-REST = 1e-4
-"""A joint slower than this at the start or end of an answer [rad/s] is at rest: time parameterizations of MoveIt end
-with some 1e-6."""
+REST_S = 0.002
+"""A joint that a start at its acceleration limit would make as fast in this time is at rest at the ends of an answer [s]:
+the first sample of MoveIt 2.12's TimeOptimalTrajectoryGeneration has the velocity after one of its steps of 1 ms, 0.0055
+rad/s."""
 
 SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
 """Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
@@ -294,7 +295,7 @@ def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
             q[0] = start
         qd = trajectory.qd.copy()
         for end in (0, -1):
-            qd[end][abs(qd[end]) < REST] = 0.0
+            qd[end][abs(qd[end]) < REST_S * robot.acceleration] = 0.0
         timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
         if timed is None:
             raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
