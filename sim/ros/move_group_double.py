@@ -1,10 +1,11 @@
 """A double of MoveIt's move_group, for graphs without MoveIt: it answers with the embedded planner's paths.
 
 It knows a motion only by the messages, and shares no line with the client that asks
-(`toolhand.tool_nodes.ros.move_group`). It has the manners of the real one: its planning service says FAILURE whatever
-the reason is and keeps the reason as words, it refuses to start in collision or with a joint without stops beyond +-pi,
-straight lines that end early are a success with a fraction, and samples are 0.1 s apart. It shows that the messages are
-right, and nothing of how MoveIt plans.
+(`toolhand.tool_nodes.ros.move_group`). It has the manners of the real one, MoveIt 2.12.4: its planning service says
+FAILURE whatever the reason is, and no service says it in words; it refuses to start in collision or with a joint
+without stops beyond +-pi; straight lines that end early are a success with a fraction; a link that is not the tip is
+NO_IK_SOLUTION; samples are 0.1 s apart, and where the arm is at the goal already there is one. It shows that the
+messages are right, and nothing of how MoveIt plans.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class MoveGroupDouble(Node):
                     raise MessageRefused("START_STATE_IN_COLLISION")
                 trajectory = self._planned(q, goal, scene, asked)
             except (MessageRefused, ToolError) as error:
-                # The real service writes FAILURE over every other code; the words stay.
+                # The real service writes FAILURE over every other code.
                 return self._failed(response, answer.error_code, error, MoveItErrorCodes.FAILURE)
             answer.group_name = asked.group_name
             self._fill(answer.trajectory.joint_trajectory, trajectory)
@@ -128,7 +129,7 @@ class MoveGroupDouble(Node):
             try:
                 near, opening_m = self._joints(asked.group_name, asked.robot_state)
                 if asked.ik_link_name != self._robot.tip_frame:
-                    raise MessageRefused("INVALID_LINK_NAME")
+                    raise MessageRefused("NO_IK_SOLUTION")
                 if asked.pose_stamped.header.frame_id != self._cell.frame:
                     raise MessageRefused("FRAME_TRANSFORM_FAILURE")
                 T = matrix(asked.pose_stamped.pose)
@@ -194,6 +195,8 @@ class MoveGroupDouble(Node):
     def _fill(self, message: Any, trajectory: Trajectory) -> None:
         t = np.arange(0.0, trajectory.duration, SAMPLE_S)
         t = np.append(t[trajectory.duration - t > 1e-3], trajectory.duration)
+        if (trajectory.q == trajectory.q[0]).all():
+            t = t[:1]
         path = CubicHermiteSpline(trajectory.t, trajectory.q, trajectory.qd)
         q, qd = self._near_zero(path(t)), path(t, 1)
         message.header.frame_id = self._cell.frame
@@ -208,7 +211,7 @@ class MoveGroupDouble(Node):
     def _failed(self, response: Any, code: Any, error: Exception, instead: int | None = None) -> Any:
         name = str(error) if isinstance(error, MessageRefused) else "PLANNING_FAILED"
         code.val = instead or getattr(MoveItErrorCodes, name, MoveItErrorCodes.FAILURE)
-        code.message, code.source = str(error), "move_group_double"
+        self.get_logger().error(f"{name}: {error}")
         return response
 
 

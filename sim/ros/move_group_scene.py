@@ -85,7 +85,7 @@ class Workcell:
         self.frame, self.q = frame, robot.park
         self._robot, self._kinematics = robot, kinematics
         self._objects: dict[str, list[tuple[FloatArray, SolidPrimitive]]] = {}
-        self._attached: dict[str, list[tuple[FloatArray, SolidPrimitive]]] = {}
+        self._attached: dict[str, tuple[str, list[tuple[FloatArray, SolidPrimitive]]]] = {}
 
     def change(self, message: Any) -> None:
         """Apply a PlanningScene, up to what is refused. Raises MessageRefused."""
@@ -100,17 +100,17 @@ class Workcell:
 
     def _change_attached(self, message: AttachedCollisionObject) -> None:
         one = message.object
-        if message.link_name != self._robot.tip_frame:
+        if message.link_name not in self._robot.urdf.links:
             raise MessageRefused(f"nothing can be attached to {message.link_name!r}")
         if one.operation == CollisionObject.REMOVE:
             if one.id not in self._attached:
                 raise MessageRefused(f"{one.id!r} is not attached")
             T = self._kinematics.fk(self.q)  # it stays in the air where it is let go
-            self._objects[one.id] = [(T @ pose, shape) for pose, shape in self._attached.pop(one.id)]
+            self._objects[one.id] = [(T @ pose, shape) for pose, shape in self._attached.pop(one.id)[1]]
             return
-        if one.header.frame_id != self._robot.tip_frame:
-            raise MessageRefused(f"the frame {one.header.frame_id!r} is not known")
-        self._attached[one.id] = _shapes(one)
+        if one.header.frame_id != message.link_name:
+            raise MessageRefused(f"the frame {one.header.frame_id!r} is not that of the link")
+        self._attached[one.id] = message.link_name, _shapes(one)
         self._objects.pop(one.id, None)
 
     def _change_object(self, one: CollisionObject) -> None:
@@ -123,11 +123,12 @@ class Workcell:
         self._objects[one.id] = _shapes(one)
 
     def describe(self, message: Any) -> None:
-        """Put the names of what is there into a PlanningScene."""
+        """Put the names of joints and objects that are there into a PlanningScene."""
+        message.robot_state.joint_state.name = [*self._robot.arm_joints, self._robot.gripper.joint]
         message.world.collision_objects = [CollisionObject(id=name) for name in self._objects]
         message.robot_state.attached_collision_objects = [
-            AttachedCollisionObject(link_name=self._robot.tip_frame, object=CollisionObject(id=name))
-            for name in self._attached
+            AttachedCollisionObject(link_name=link, object=CollisionObject(id=name))
+            for name, (link, _) in self._attached.items()
         ]
 
     def scene(self, opening_m: float, holding: bool) -> CollisionScene:
@@ -137,7 +138,13 @@ class Workcell:
         points = np.array([pose[:3, 3] for pose, _ in balls]).reshape(-1, 3)
         return CollisionScene(
             boxes=tuple(_box(*each) for each in shapes if each[1].type == SolidPrimitive.BOX),
-            attached=tuple(_box(*each) for one in self._attached.values() for each in one if holding),
+            # The embedded planner keeps the workspace by itself, without walls.
+            attached=tuple(
+                _box(*each)
+                for link, one in self._attached.values()
+                for each in one
+                if holding and link == self._robot.tip_frame and each[1].type == SolidPrimitive.BOX
+            ),
             table_z=_NO_TABLE,
             margin=0.0,
             opening_m=opening_m,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from toolhand.tool_nodes.drivers.room import with_room
+from toolhand.tool_nodes.geometry import transform
 from toolhand.tool_nodes.motion.collision import Checker
 from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
 from toolhand.tool_nodes.motion.reach import (
@@ -141,8 +142,10 @@ class MoveItPlanner:
     def _clear(self, q: FloatArray, scene: CollisionScene, ask: Callable[[], Trajectory]) -> Trajectory:
         """A path from q (n,) among obstacles: MoveIt checks its own, the controller follows cubics between samples."""
 
+        tips = transform(self._kinematics.fk(q), self._robot.gripper.tips(attached_opening(scene, self._robot.gripper)))
+
         def among(shown: CollisionScene) -> Trajectory:
-            self._show(shown)
+            self._show(shown, tips)
             return ask()
 
         return with_room(q, scene, self._models, among)
@@ -164,7 +167,7 @@ class MoveItPlanner:
         # Where fingers may reach into boxes, which MoveIt does not know, it is not asked to keep clear of them.
         avoid = scene.yielding_m == 0.0 or back is not None
         if avoid:
-            self._show(scene)
+            self._show(scene, transform(first, self._robot.gripper.tips(opening_m)))
         q = self._move_group.solve(first, self._robot.park, opening_m, avoid)
         if q is None or (self._robot.beyond(q) > 0.0).any() or not checker.free(q):
             return False
@@ -178,16 +181,23 @@ class MoveItPlanner:
             return False
         return checker.path_free(line.q)
 
-    def _show(self, scene: CollisionScene) -> None:
+    def _show(self, scene: CollisionScene, tips: FloatArray) -> None:
         """Let MoveIt plan among these obstacles, and with this in the hand.
 
         Nothing is sent where it does already. It is asked each time what it has: a move_group that was started again
         has nothing, and others may change its scene, too.
+
+        Args:
+            scene: Obstacles, and what is held.
+            tips: (2, 3) where the ends of the fingers are, base frame [m]; outside the workspace they may come back.
         """
-        content, there = _content(scene), self._move_group.ours()
+        reach, opening_m = self._robot.reach, attached_opening(scene, self._robot.gripper)
+        low, high = np.minimum(reach.low, tips.min(axis=0)), np.maximum(reach.high, tips.max(axis=0))
+        content = _content(scene) + np.array([*low, *high, opening_m]).tobytes()
+        there = self._move_group.ours()
         if there != self._there or content != self._applied:
             self._applied = b""  # unknown, should this fail
-            self._there = self._move_group.apply(scene, there)
+            self._there = self._move_group.apply(scene, there, low, high, opening_m)
             self._applied = content
 
 

@@ -120,10 +120,6 @@ def moveit_cpp() -> dict[str, Any]:
         "planning_scene_monitor_options": {
             "name": "planning_scene_monitor",
             "robot_description": "robot_description",
-            "joint_state_topic": "/joint_states",
-            "attached_collision_object_topic": "/planning_scene_monitor",
-            "publish_planning_scene_topic": "/publish_planning_scene",
-            "monitored_planning_scene_topic": "/monitored_planning_scene",
             "wait_for_initial_state_timeout": 10.0,
         },
         "planning_pipelines": {"pipeline_names": [OMPL, PILZ]},
@@ -195,7 +191,6 @@ def _ompl(robot: RobotModel) -> dict[str, Any]:
     }
     return {
         **_pipeline("ompl_interface/OMPLPlanner", adds_times=True),
-        "start_state_max_bounds_error": 0.1,
         # Samples as dense as the project's own: at MoveIt's 0.1 s the cubics between them leave the path.
         "totg": {"path_tolerance": _TIMED_PATH_RAD, "resample_dt": SAMPLE_PERIOD},
         "planner_configs": {PLANNER: {"type": "geometric::RRTConnect", "range": 0.0}},

@@ -22,8 +22,11 @@ from toolhand.tool_nodes.ros.calling import Deadlines, call
 from toolhand.tool_nodes.ros.messages import matrix_to_pose
 from toolhand.tool_nodes.ros.moveit_messages import (
     ACCELERATION_SHARE,
+    HELD,
     OURS,
     SPEED_SHARE,
+    TIPS,
+    WALLS,
     followed,
     hand_links,
     joint_constraints,
@@ -34,6 +37,7 @@ from toolhand.tool_nodes.ros.moveit_messages import (
     scene_change,
     stamped,
     unusable,
+    workspace,
 )
 from toolhand.tool_nodes.ros.parameters import NonEmpty
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
@@ -41,11 +45,9 @@ from toolhand.tool_nodes.types import CollisionScene, FloatArray, Trajectory
 JOINT_TOLERANCE = 1e-4
 """How near a joint goal is to be reached [rad]: what MoveIt's own clients ask for."""
 
-IK_TIME_S = 0.05
-"""Time that one search of inverse kinematics may take [s]: KDL's usual one is 0.05 s."""
-
-_LINE_STEP, _LINE_JUMP = 0.005, 0.25
-"""Steps that a straight line is followed in [m], and largest turn of a joint in one [rad]: the embedded planner's."""
+_LINE_STEP = 0.005
+"""Steps that a straight line is followed in [m]: the embedded planner's. Of 2.12.4's service the thresholds of jumps
+have no effect: it halves a step until the middle between two configurations is within 1 mm of the line."""
 _WHOLE = 1.0 - 1e-6
 """A straight line that was followed by this share was followed to its end [-]; rounding."""
 
@@ -107,33 +109,51 @@ class MoveGroup:
             )
         )
         self._hand = hand_links(robot)
+        self._joints, self._same_robot = (*robot.arm_joints, robot.gripper.joint), False
 
     # -- the planning scene ----------------------------------------------------------------------
 
     def ours(self) -> frozenset[str]:
         """Names of what is in MoveIt's planning scene and was put there by a client of this sort."""
-        request = GetPlanningScene.Request()
-        request.components.components = _COMPONENTS
-        scene = self._call(self._get, request).scene
+        scene = self._scene()
         attached = {each.object.id for each in scene.robot_state.attached_collision_objects}
         return OURS & ({each.id for each in scene.world.collision_objects} | attached)
 
-    def apply(self, scene: CollisionScene, there: frozenset[str]) -> frozenset[str]:
+    def _scene(self) -> Any:
+        """MoveIt's planning scene. Raises ToolError UNAVAILABLE where its robot lacks a joint of ours: it ends itself
+        where it is asked about one that it does not know."""
+        request = GetPlanningScene.Request()
+        request.components.components = _COMPONENTS
+        scene = self._call(self._get, request).scene
+        if missing := [name for name in self._joints if name not in scene.robot_state.joint_state.name]:
+            raise unavailable(
+                f"The robot of move_group has no joint {missing[0]!r}.",
+                "move_group must have the same robot description.",
+            )
+        self._same_robot = True
+        return scene
+
+    def apply(
+        self, scene: CollisionScene, there: frozenset[str], low: FloatArray, high: FloatArray, opening_m: float
+    ) -> frozenset[str]:
         """Put a scene in the place of the one before.
 
         Args:
             scene: Obstacles and what is held.
             there: Names of what is there, from `ours`.
+            low: (3,) corner of the box that the ends of the fingers stay in, base frame [m].
+            high: (3,) the opposite one.
+            opening_m: Opening of the jaws [m].
 
         Returns:
             What is there now.
         """
         change = scene_change(scene, self._frame, self._robot.tip_frame, self._hand, there)
+        change.robot_state.attached_collision_objects += workspace(self._robot, self._frame, low, high, opening_m)
         if not self._call(self._apply, ApplyPlanningScene.Request(scene=change)).success:
             raise unavailable("move_group did not take the obstacles into its planning scene.", "Look at its log.")
         world = {each.id for each in change.world.collision_objects if each.operation == each.ADD}
-        held = {each.object.id for each in change.robot_state.attached_collision_objects}
-        return frozenset(world | {name for name in held if scene.attached})
+        return frozenset(world | {WALLS, TIPS} | ({HELD} if scene.attached else set()))
 
     # -- paths -----------------------------------------------------------------------------------
 
@@ -192,7 +212,7 @@ class MoveGroup:
         request.start_state = self._state(start, opening_m)
         request.group_name, request.link_name = self._group, self._robot.tip_frame
         request.waypoints = [matrix_to_pose(T)]
-        request.max_step, request.revolute_jump_threshold = _LINE_STEP, _LINE_JUMP
+        request.max_step = _LINE_STEP
         _slow_down(request, speed)
         answer = self._call(self._line, request, self._planning_s)
         if (error := refusal(answer.error_code, "MoveIt found no straight line")) is not None:
@@ -208,6 +228,8 @@ class MoveGroup:
     def solve(self, T: FloatArray, near: FloatArray, opening_m: float, avoid: bool) -> FloatArray | None:
         """Joint positions (n,) at a pose (4, 4) of the tip frame, or None where MoveIt finds none.
 
+        It searches for its `kinematics_solver_timeout`: of a request's timeout it reads whole seconds alone.
+
         Args:
             T: The pose, base frame.
             near: (n,) where the search begins [rad]; continuous joints are at the turn that is nearest to it.
@@ -222,7 +244,6 @@ class MoveGroup:
         asked.group_name, asked.ik_link_name = self._group, self._robot.tip_frame
         asked.robot_state, asked.avoid_collisions = self._state(near, opening_m), avoid
         asked.pose_stamped = stamped(T, self._frame)
-        asked.timeout.nanosec = round(IK_TIME_S * 1e9)
         answer = self._call(self._ik, request)
         error = refusal(answer.error_code, "MoveIt found no joint positions")
         if error is not None:
@@ -239,8 +260,10 @@ class MoveGroup:
 
     def _state(self, q: FloatArray, opening_m: float) -> Any:
         """The state at joint positions (n,) [rad]; MoveIt refuses a start whose continuous joints are beyond +-pi."""
-        gripper, within = self._robot.gripper, self._robot.nearest_turn(q, np.zeros(len(q)))
-        return robot_state((*self._robot.arm_joints, gripper.joint), (*within, gripper.joint_position(opening_m)))
+        if not self._same_robot:
+            self._scene()
+        within = self._robot.nearest_turn(q, np.zeros(len(q)))
+        return robot_state(self._joints, (*within, self._robot.gripper.joint_position(opening_m)))
 
     def _call(self, client: Any, request: Any, longer_s: float = 0.0) -> Any:
         limits = self._deadlines

@@ -22,6 +22,7 @@ from moveit_msgs.msg import (
     PositionConstraint,
     RobotState,
 )
+from scipy.interpolate import CubicSpline
 from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
 from std_msgs.msg import Header
@@ -34,9 +35,10 @@ from toolhand.tool_nodes.ros.messages import matrix_to_pose
 from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Trajectory
 
 TABLE, BOXES, POINTS, HELD = "toolhand_table", "toolhand_boxes", "toolhand_points", "toolhand_held"
+WALLS, TIPS = "toolhand_walls", "toolhand_tips"
 """Names of what is put into MoveIt's planning scene; everything else in it is left alone."""
 
-OURS = frozenset({TABLE, BOXES, POINTS, HELD})
+OURS = frozenset({TABLE, BOXES, POINTS, HELD, WALLS, TIPS})
 
 MOST_POINTS = 20_000
 """Points of an answer that are read, at most, and samples that are made of them: 200 s at 100 Hz. MoveIt's own have one
@@ -44,11 +46,6 @@ each 0.1 s."""
 
 ROUNDING = 1e-9
 """Joint positions that differ by less [rad] are those of one state, turned by whole turns and back."""
-
-REST_S = 0.002
-"""A joint that a start at its acceleration limit would make as fast in this time is at rest at the ends of an answer [s]:
-the first sample of MoveIt 2.12's TimeOptimalTrajectoryGeneration has the velocity after one of its steps of 1 ms, 0.0055
-rad/s."""
 
 SPEED_SHARE, ACCELERATION_SHARE = 0.94, 0.64
 """Shares of the limits that MoveIt is asked for [-]. Its samples are 0.1 s apart, and the cubics between them, which
@@ -61,6 +58,8 @@ _TABLE_SIZE = (4.0, 4.0, 0.1)
 _TABLE_GAP = 0.002
 """The slab lies so much lower than the table [m], or the robot's base, which stands on it, would touch it always. The
 own check knows the table exactly."""
+_WALL_GAP, _TIP_RADIUS = 0.001, 0.0005
+"""Walls about the workspace stand so far outside [m], and the ends of the fingers are balls of this radius [m]."""
 
 _CODES = {value: name for name, value in vars(MoveItErrorCodes).items() if name.isupper() and isinstance(value, int)}
 
@@ -107,7 +106,7 @@ def robot_state(names: Sequence[str], positions: Iterable[float]) -> RobotState:
 
 
 def pose_constraints(T: FloatArray, frame: str, link: str, position: float, rotation: float) -> Constraints:
-    """A goal for a link: its pose (4, 4) in a frame, within a ball [m] and angles about each axis [rad]."""
+    """A goal for a link: its pose (4, 4) in a frame, within a ball [m] and an angle [rad]."""
     header = Header(frame_id=frame)
     target = matrix_to_pose(T)
     ball = SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[float(position)])
@@ -115,7 +114,9 @@ def pose_constraints(T: FloatArray, frame: str, link: str, position: float, rota
     place.constraint_region.primitives = [ball]
     place.constraint_region.primitive_poses = [Pose(position=target.position, orientation=Quaternion(w=1.0))]
     turn = OrientationConstraint(header=header, link_name=link, orientation=target.orientation, weight=1.0)
-    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = float(rotation)
+    # MoveIt allows so much about each of three axes at once, and makes use of it.
+    each = float(rotation) / np.sqrt(3.0)
+    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = turn.absolute_z_axis_tolerance = each
     turn.parameterization = OrientationConstraint.ROTATION_VECTOR
     return Constraints(position_constraints=[place], orientation_constraints=[turn])
 
@@ -169,9 +170,44 @@ def scene_change(
             AttachedCollisionObject(link_name=tip_frame, object=_removal(HELD, tip_frame))
         ]
         objects.append(_removal(HELD, frame))
-    objects += [_removal(name, frame) for name in sorted(there - {each.id for each in objects} - {HELD})]
+    gone = there - {each.id for each in objects} - {HELD, WALLS, TIPS}
+    objects += [_removal(name, frame) for name in sorted(gone)]
     change.world.collision_objects = objects
     return change
+
+
+def workspace(
+    robot: RobotModel, frame: str, low: FloatArray, high: FloatArray, opening_m: float
+) -> list[AttachedCollisionObject]:
+    """What keeps the ends of the fingers inside a box: walls, and two balls that alone can touch them.
+
+    Both are attached to the robot, which names for each object what it may touch.
+
+    Args:
+        robot: The robot.
+        frame: The robot's base, a link.
+        low: (3,) corner of the box, in `frame` [m].
+        high: (3,) the opposite one.
+        opening_m: Opening of the jaws [m].
+    """
+    thick = _TABLE_SIZE[2]
+    slabs = []
+    for axis in range(3):
+        for side, corner in ((-1.0, low), (1.0, high)):
+            half = (high - low) / 2.0 + thick
+            half[axis] = thick / 2.0
+            slab = Box(np.eye(4), half)
+            slab.T_parent_box[:3, 3] = (low + high) / 2.0
+            slab.T_parent_box[axis, 3] = corner[axis] + side * (thick / 2.0 + _WALL_GAP)
+            slabs.append(slab)
+    ends = CollisionScene(points=robot.gripper.tips(opening_m), point_radius=_TIP_RADIUS, margin=0.0)
+    walls = _object(WALLS, Header(frame_id=frame), *_boxes(slabs, 0.0))
+    tips = _object(TIPS, Header(frame_id=robot.tip_frame), *_balls(ends))
+    links = sorted(robot.urdf.links)
+    return [
+        AttachedCollisionObject(link_name=frame, object=walls, touch_links=[*links, HELD]),
+        AttachedCollisionObject(link_name=robot.tip_frame, object=tips, touch_links=links),
+    ]
 
 
 def _object(name: str, header: Header, shapes: list[SolidPrimitive], poses: list[Pose]) -> CollisionObject:
@@ -237,8 +273,8 @@ def joint_positions(state: RobotState, names: Sequence[str]) -> FloatArray:
     return q
 
 
-def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajectory:
-    """The samples of a JointTrajectory, its joints in the order of `names`.
+def read_points(message: Any, names: tuple[str, ...], most: int) -> tuple[FloatArray, FloatArray]:
+    """Times (N,) [s] and positions (N, n) [rad] of a JointTrajectory, its joints in the order of `names`.
 
     Args:
         message: The message.
@@ -249,28 +285,27 @@ def read_trajectory(message: Any, names: tuple[str, ...], most: int) -> Trajecto
         BadMessage: Why it is no trajectory of these joints, to be put after "MoveIt's answer cannot be used: ".
     """
     points, theirs = message.points, tuple(message.joint_names)
-    if len(points) < 2:
-        raise BadMessage(f"it has {len(points)} points, where a path has 2 or more")
+    if not points:
+        raise BadMessage("it has no points")
     if len(points) > most:
         raise BadMessage(f"it has {len(points):,} points, where {most:,} are the most")
     if set(theirs) != set(names) or len(theirs) != len(names):
         raise BadMessage(f"it is for the joints {', '.join(theirs)[:_LONGEST] or 'of no name'}")
     if any(len(point.positions) != len(names) for point in points):
         raise BadMessage(f"its points do not have {len(names)} positions each")
-    if any(len(point.velocities) != len(names) for point in points):
-        raise BadMessage(
-            "its points have no velocities; move_group needs a response adapter that times paths, "
-            "such as AddTimeOptimalParameterization"
-        )
     order = [theirs.index(name) for name in names]
     t = np.array([point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points])
     q = np.array([point.positions for point in points], float)[:, order]
-    qd = np.array([point.velocities for point in points], float)[:, order]
-    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
+    if not np.isfinite(q).all():
         raise BadMessage("it holds NaN or infinite numbers")
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
-        raise BadMessage("its times do not increase from 0")
-    return Trajectory(names, t, q, qd)
+        raise BadMessage(
+            "its times do not increase from 0; move_group needs a response adapter that times paths, "
+            "such as AddTimeOptimalParameterization"
+        )
+    if len(t) == 1:  # where the arm is at the goal already
+        t, q = np.array([0.0, SAMPLE_PERIOD]), np.repeat(q, 2, axis=0)
+    return t, q
 
 
 def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
@@ -285,20 +320,19 @@ def followed(message: Any, start: FloatArray, robot: RobotModel) -> Trajectory:
         ToolError: UNAVAILABLE where it is no trajectory of this robot.
     """
     try:
-        trajectory = read_trajectory(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
+        t, q = read_points(message.joint_trajectory, robot.arm_joints, MOST_POINTS)
         # Of a joint without stops MoveIt says where it points, at any turn; between two points it is the near way.
-        q = trajectory.q.copy()
         q[0] = robot.nearest_turn(q[0], start)
         for k in range(1, len(q)):
             q[k] = robot.nearest_turn(q[k], q[k - 1])
         if float(abs(q[0] - start).max()) < ROUNDING:
             q[0] = start
-        qd = trajectory.qd.copy()
-        for end in (0, -1):
-            qd[end][abs(qd[end]) < REST_S * robot.acceleration] = 0.0
-        timed = resampled(Trajectory(robot.arm_joints, trajectory.t, q, qd), MOST_POINTS)
+        # MoveIt's velocities are those of up to 1 ms later, that of the first sample, too: no cubics fit them.
+        qd = CubicSpline(t, q, bc_type="clamped")(t, 1)
+        qd[[0, -1]] = 0.0
+        timed = resampled(Trajectory(robot.arm_joints, t, q, qd), MOST_POINTS)
         if timed is None:
-            raise BadMessage(f"it takes {trajectory.duration:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
+            raise BadMessage(f"it takes {t[-1]:.0f} s, more than {MOST_POINTS * SAMPLE_PERIOD:.0f} s")
     except BadMessage as bad:
         raise unusable(bad) from bad
     return timed

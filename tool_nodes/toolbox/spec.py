@@ -7,8 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MethodType
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
@@ -120,11 +119,10 @@ class ToolSpec:
 
     def over(self, ports: Mapping[str, Any]) -> Callable[..., ToolResult]:
         """What the tool does with something else behind ports that it has, by their names."""
-        method = cast(MethodType, self.function)
-        provider = copy.copy(method.__self__)
-        for name, other in ports.items():
-            setattr(provider, f"_{name}", other)
-        return MethodType(method.__func__, provider)
+        provider = copy.copy(self.function.__self__)  # type: ignore[attr-defined]
+        vars(provider).update({f"_{name}": other for name, other in ports.items()})
+        function: Callable[..., ToolResult] = getattr(provider, self.function.__name__)
+        return function
 
     def schema(self, slim: bool = False) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect.

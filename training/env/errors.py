@@ -1,6 +1,6 @@
 """Errors of what stands behind the tools: ports around other ports, each with a cause that a policy can notice.
 
-    pointer = Neighbour(station.ports.pointer, key=(7,), strength=0.8)    # a Pointer like any other
+    pointer = NeighbourPoint(station.ports.pointer, key=(7,), strength=0.8)    # a Pointer like any other
 
 | kind | port | what it gets wrong | sign in what the tool says | what helps |
 |---|---|---|---|---|
@@ -46,7 +46,7 @@ from toolhand.tool_nodes.types import (
     Segmentation,
 )
 
-Points = list[tuple[float, float]]
+_Points = list[tuple[float, float]]
 
 ANOTHER = 0.03
 """Least distance from all right points at which a point counts as on another object [shares of the image]."""
@@ -99,7 +99,7 @@ class WrongPoint(PortError):
 
     port, lasting = "pointer", False
 
-    def point(self, image: SessionImage, text: str) -> Answer[Points]:
+    def point(self, image: SessionImage, text: str) -> Answer[_Points]:
         """See ports.Pointer."""
         right = self._inner.point(image, text)
         others = [p for p in self._all(image) if all(math.dist(p, q) >= ANOTHER for q in right.value)]
@@ -108,7 +108,7 @@ class WrongPoint(PortError):
         self.erred = True
         return Answer([others[int(self._rng().integers(len(others)))]], right.backend)
 
-    def _all(self, image: SessionImage) -> Points:
+    def _all(self, image: SessionImage) -> _Points:
         """A point on each object; none where nothing else is seen."""
         try:
             return list(self._inner.point(image, "everything").value)
@@ -121,7 +121,7 @@ class Partial(PortError):
 
     port, lasting = "pointer", False
 
-    def point(self, image: SessionImage, text: str) -> Answer[Points]:
+    def point(self, image: SessionImage, text: str) -> Answer[_Points]:
         """See ports.Pointer."""
         right, rng = self._inner.point(image, text), self._rng()
         if len(right.value) < 2:
@@ -131,13 +131,13 @@ class Partial(PortError):
         return Answer([right.value[k] for k in kept], right.backend)
 
 
-class Neighbour(WrongPoint):
+class NeighbourPoint(WrongPoint):
     """Reads the image at low resolution: takes an object in clutter for the one beside it, and points on a grid."""
 
     lasting = True
     sign = "The image was read at low resolution."
 
-    def point(self, image: SessionImage, text: str) -> Answer[Points]:
+    def point(self, image: SessionImage, text: str) -> Answer[_Points]:
         """See ports.Pointer; of free space it is right."""
         right = self._inner.point(image, text)
         given, everything = list(right.value), self._all(image)
@@ -233,7 +233,7 @@ class Miss(PortError):
 ERRORS: Mapping[str, type[PortError]] = {
     "wrong_point": WrongPoint,
     "partial": Partial,
-    "neighbour": Neighbour,
+    "neighbour": NeighbourPoint,
     "merged": Merged,
     "hole": Hole,
     "lying_score": LyingScore,

@@ -12,7 +12,7 @@ from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.toolbox import Session
-from toolhand.training.env.errors import ANOTHER, ERRORS, GRID, Miss, Neighbour, Partial, PortError, WrongPoint
+from toolhand.training.env.errors import ANOTHER, ERRORS, GRID, Miss, NeighbourPoint, Partial, PortError, WrongPoint
 from toolhand.training.env.failures import FACT, FailingToolbox, Failures
 
 SCENE = load_scene(EXAMPLE_SCENE)
@@ -114,9 +114,9 @@ def test_a_hole_is_as_large_as_its_strength_and_stays_where_it_is(station: Stati
     [
         (WrongPoint, "box", [(0.6, 0.5), (0.9, 0.9)]),
         (Partial, "two", SEEN["two"]),
-        (Neighbour, "box", [(0.6, 0.5)]),
-        (Neighbour, "free table", [(0.2, 0.2)]),
-        (Neighbour, "everything", SEEN["everything"]),
+        (NeighbourPoint, "box", [(0.6, 0.5)]),
+        (NeighbourPoint, "free table", [(0.2, 0.2)]),
+        (NeighbourPoint, "everything", SEEN["everything"]),
     ],
 )
 def test_what_a_pointer_gives_instead(error: type[PortError], text: str, given: list[tuple[float, float]]) -> None:
@@ -129,7 +129,7 @@ def test_what_a_pointer_gives_instead(error: type[PortError], text: str, given: 
 
 
 def test_the_strength_of_a_pointer_is_the_share_of_phrases_that_it_confuses() -> None:
-    erred = [Neighbour(Seen(), (seed,), 0.5).point(None, "box").value != [(0.5, 0.5)] for seed in range(200)]
+    erred = [NeighbourPoint(Seen(), (seed,), 0.5).point(None, "box").value != [(0.5, 0.5)] for seed in range(200)]
     assert 70 < sum(erred) < 130
     assert ANOTHER > GRID
 

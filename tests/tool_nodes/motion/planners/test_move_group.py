@@ -32,12 +32,15 @@ from toolhand.tool_nodes.ros.moveit_messages import (
     HELD,
     POINTS,
     TABLE,
+    TIPS,
+    WALLS,
     joint_positions,
     pose_constraints,
-    read_trajectory,
+    read_points,
     refusal,
     robot_state,
     scene_change,
+    workspace,
 )
 from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
@@ -72,6 +75,12 @@ def test_a_pose_goal_says_which_part_of_its_quaternion_is_which() -> None:
     assert parts(at.orientation) == (1.0, 0.0, 0.0, 0.0)
     flipped = pose_constraints(pose(DOWN, [0, 0, 0]), "base_link", TIP_FRAME, 1e-3, 1e-3)
     assert parts(flipped.orientation_constraints[0].orientation) == (0.0, 1.0, 0.0, 0.0)
+
+
+def test_a_turn_by_all_that_moveit_allows_about_each_axis_is_within_the_angle_that_is_asked_for() -> None:
+    (turn,) = pose_constraints(np.eye(4), "base_link", TIP_FRAME, 5e-4, 5e-3).orientation_constraints
+    corner = [getattr(turn, f"absolute_{axis}_axis_tolerance") for axis in "xyz"]
+    assert np.linalg.norm(corner) == pytest.approx(5e-3)
 
 
 def test_a_state_is_a_difference_so_that_what_is_attached_stays() -> None:
@@ -116,6 +125,25 @@ def test_what_is_let_go_is_taken_out_of_the_scene_after_it_has_left_the_hand() -
     bare = scene_change(CollisionScene(), "base_link", TIP_FRAME, [], frozenset({TABLE}))
     assert not bare.robot_state.attached_collision_objects
     assert [each.id for each in bare.world.collision_objects] == [TABLE]
+
+
+def test_only_the_ends_of_the_fingers_can_touch_the_walls_about_the_workspace() -> None:
+    low, high = GEN3.reach.low, GEN3.reach.high
+    walls, tips = workspace(GEN3, "base_link", low, high, 0.04)
+    assert (walls.object.id, walls.link_name, walls.object.header.frame_id) == (WALLS, "base_link", "base_link")
+    assert (tips.object.id, tips.link_name, tips.object.header.frame_id) == (TIPS, TIP_FRAME, TIP_FRAME)
+    assert set(walls.touch_links) == {*GEN3.urdf.links, HELD}
+    assert set(tips.touch_links) == set(GEN3.urdf.links)
+    at = [[getattr(pose.position, axis) for axis in "xyz"] for pose in tips.object.primitive_poses]
+    np.testing.assert_allclose(at, GEN3.gripper.tips(0.04))
+    faces = {axis: [] for axis in "xyz"}
+    for slab, where in zip(walls.object.primitives, walls.object.primitive_poses, strict=True):
+        axis = "xyz"[int(np.argmin(slab.dimensions))]
+        middle, half = getattr(where.position, axis), min(slab.dimensions) / 2.0
+        faces[axis].append((middle - half, middle + half))
+    for axis, least, most in zip("xyz", low, high, strict=True):
+        below, above = sorted(faces[axis])
+        assert (least - below[1], above[0] - most) == pytest.approx((0.001, 0.001))
 
 
 NO_PATH = (
@@ -184,9 +212,9 @@ def answer(count: int = 3, names: tuple[str, ...] = ARM_JOINTS) -> Any:
 
 
 def test_joints_are_read_by_their_names() -> None:
-    trajectory = read_trajectory(answer(names=ARM_JOINTS[::-1]), ARM_JOINTS, 100)
-    assert trajectory.q.tolist() == [[6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]] * 3
-    np.testing.assert_allclose(trajectory.t, [0.0, 0.01, 0.02])
+    t, q = read_points(answer(names=ARM_JOINTS[::-1]), ARM_JOINTS, 100)
+    assert q.tolist() == [[6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]] * 3
+    np.testing.assert_allclose(t, [0.0, 0.01, 0.02])
     assert joint_positions(robot_state(("other", *ARM_JOINTS[::-1]), range(8)), ARM_JOINTS).tolist() == [
         *range(7, 0, -1)
     ]
@@ -196,11 +224,9 @@ def broken(name: str) -> Any:
     message = answer()
     if name == "NaN":
         message.points[1].positions[2] = np.nan
-    elif name == "infinite speed":
-        message.points[1].velocities[2] = np.inf
-    elif name == "no velocities":
+    elif name == "no times":
         for point in message.points:
-            point.velocities = []
+            point.time_from_start.nanosec = 0
     elif name == "short rows":
         message.points[1].positions = [0.0]
     elif name == "times that go back":
@@ -213,15 +239,13 @@ def broken(name: str) -> Any:
 @pytest.mark.parametrize(
     ("message", "says"),
     [
-        (answer(0), "it has 0 points, where a path has 2 or more"),
-        (answer(1), "it has 1 points"),
+        (answer(0), "it has no points"),
         (answer(101), "it has 101 points, where 100 are the most"),
         (answer(names=("joint_1", "elbow")), "it is for the joints joint_1, elbow"),
         (answer(names=()), "it is for the joints of no name"),
         (answer(names=(*ARM_JOINTS, "joint_1")), "it is for the joints"),
         (broken("NaN"), "it holds NaN or infinite numbers"),
-        (broken("infinite speed"), "it holds NaN or infinite numbers"),
-        (broken("no velocities"), "its points have no velocities; move_group needs a response adapter"),
+        (broken("no times"), "its times do not increase from 0; move_group needs a response adapter"),
         (broken("short rows"), "its points do not have 7 positions each"),
         (broken("times that go back"), "its times do not increase from 0"),
         (broken("a late start"), "its times do not increase from 0"),
@@ -229,7 +253,7 @@ def broken(name: str) -> Any:
 )
 def test_an_answer_that_is_no_trajectory_is_refused_in_a_sentence(message: Any, says: str) -> None:
     with pytest.raises(BadMessage, match=says):
-        read_trajectory(message, ARM_JOINTS, 100)
+        read_points(message, ARM_JOINTS, 100)
 
 
 # -- over the services -------------------------------------------------------------------------------
@@ -323,7 +347,7 @@ def of_no_code(response: Any) -> Any:
     [
         (elsewhere, ErrorCode.PLAN_FAILED, "it starts 0.2 rad away from where the arm is"),
         (too_fast, ErrorCode.PLAN_FAILED, "times as fast as the limits allow"),
-        (emptied, ErrorCode.UNAVAILABLE, "MoveIt's answer cannot be used: it has 0 points"),
+        (emptied, ErrorCode.UNAVAILABLE, "MoveIt's answer cannot be used: it has no points"),
         (renamed, ErrorCode.UNAVAILABLE, "cannot be used: it is for the joints left_joint_1"),
         (not_a_number, ErrorCode.UNAVAILABLE, "cannot be used: it holds NaN or infinite numbers"),
         (of_no_code, ErrorCode.UNAVAILABLE, "MoveIt found no path: UNDEFINED"),
@@ -341,7 +365,7 @@ def test_a_million_points_are_refused_unread() -> None:
     message = answer(2)
     message.points = [message.points[0]] * 10**6
     with pytest.raises(BadMessage, match="it has 1,000,000 points, where 20,000 are the most"):
-        read_trajectory(message, ARM_JOINTS, 20_000)
+        read_points(message, ARM_JOINTS, 20_000)
 
 
 def test_a_line_that_ends_early_says_how_far_it_goes(asked: tuple[Any, Any]) -> None:
@@ -364,11 +388,11 @@ def test_the_scene_is_sent_where_it_has_changed_and_what_is_held_stays(asked: tu
     holding = replace(scene, attached=(held,))
     for start, goal in ((PARK, JointGoal(ASIDE)), (ASIDE, JointGoal(PARK))):
         planner.plan(start, goal, holding)
-        assert list(double._cell._attached) == [HELD]
+        assert set(double._cell._attached) == {HELD, WALLS, TIPS}
         assert set(double._cell._objects) == {TABLE, BOXES}
     assert double.applied == before + 1
     planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert not double._cell._attached
+    assert set(double._cell._attached) == {WALLS, TIPS}
     assert set(double._cell._objects) == {TABLE}
     double._cell._objects.clear()  # as of one that was started again
     planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
@@ -380,9 +404,41 @@ def test_the_scene_is_sent_where_it_has_changed_and_what_is_held_stays(asked: tu
 
 def test_a_start_in_collision_is_refused_as_moveit_does(asked: tuple[Any, Any]) -> None:
     at_hand = CollisionScene((Box(pose(np.eye(3), Kinematics(GEN3).fk(PARK)[:3, 3]), np.full(3, 0.05)),))
-    with pytest.raises(ToolError, match=r"FAILURE \(move_group_double: START_STATE_IN_COLLISION\)") as refused:
+    with pytest.raises(ToolError, match="MoveIt found no path: FAILURE\\.") as refused:
         asked[0].plan(PARK, JointGoal(ASIDE), at_hand)
     assert refused.value.code is ErrorCode.PLAN_FAILED
+
+
+@pytest.mark.parametrize("goal", [JointGoal(PARK), LinearGoal(Kinematics(GEN3).fk(PARK))])
+def test_where_the_arm_is_already_there_is_nothing_to_follow(asked: tuple[Any, Any], goal: Any) -> None:
+    """MoveIt answers one sample."""
+    lengths = []
+
+    def counted(response: Any) -> Any:
+        lengths.append(len(path_of(response).points))
+        return response
+
+    asked[1].mischief = counted
+    path = asked[0].plan(PARK, goal, CollisionScene())
+    assert lengths == [1]
+    assert (path.q == PARK).all()
+    assert not path.qd.any()
+
+
+@pytest.mark.parametrize("spacing", [0.1, 0.01])
+def test_velocities_of_a_millisecond_later_do_not_matter(asked: tuple[Any, Any], spacing: float) -> None:
+    """MoveIt's timing answers so: the first sample moves already, and cubics that keep the limits do not fit them."""
+
+    def later(response: Any) -> Any:
+        for point in path_of(response).points[:-1]:
+            point.velocities = [v + 1e-3 * a for v, a in zip(point.velocities, GEN3.acceleration, strict=True)]
+        return response
+
+    asked[1].mischief = later
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolhand.sim.ros.move_group_double.SAMPLE_S", spacing)
+        path = asked[0].plan(PARK, JointGoal(ASIDE), CollisionScene())
+    assert not path.qd[[0, -1]].any()
 
 
 def test_an_answer_that_does_not_come_ends_in_time_and_a_late_one_is_dropped(asked: tuple[Any, Any]) -> None:
@@ -436,6 +492,24 @@ def test_a_move_group_that_is_set_up_for_another_arm_says_what_to_set(asked: tup
             planner.plan(PARK, LinearGoal(Kinematics(GEN3).fk(PARK)), CollisionScene())
     assert refused.value.code is ErrorCode.UNAVAILABLE
     assert "moveit_group" in refused.value.hint
+
+
+@pytest.mark.parametrize("goal", [JointGoal(ASIDE), LinearGoal(Kinematics(GEN3).fk(PARK))])
+def test_a_move_group_with_another_robot_is_not_asked_about_joints_that_it_does_not_know(goal: Any) -> None:
+    """The real one ends itself over a state with a joint of another name."""
+
+    class Other(MoveGroupDouble):
+        def _on_get(self, request: Any, response: Any) -> Any:
+            response = super()._on_get(request, response)
+            response.scene.robot_state.joint_state.name = [*ARM_JOINTS, "finger_joint"]
+            return response
+
+    with (
+        over_double("gen3", Other, PATIENT) as (planner, _),
+        pytest.raises(ToolError, match="has no joint 'robotiq_85_left_knuckle_joint'") as refused,
+    ):
+        planner.plan(PARK, goal, CollisionScene())
+    assert refused.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_move_group_that_is_not_there_or_goes_away_is_a_sentence() -> None:
