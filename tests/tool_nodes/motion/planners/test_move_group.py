@@ -484,12 +484,20 @@ def test_a_stop_ends_the_waiting_for_an_answer(asked: tuple[Any, Any]) -> None:
     np.testing.assert_array_equal(planner.plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0], PARK)
 
 
-def test_a_move_group_that_is_set_up_for_another_arm_says_what_to_set(asked: tuple[Any, Any]) -> None:
+@pytest.mark.parametrize(
+    "goal",
+    [
+        JointGoal(ASIDE),
+        PoseGoal(pose(DOWN, [0.45, 0.1, 0.3])[None]),
+        LinearGoal(Kinematics(GEN3).fk(PARK)),
+    ],
+)
+def test_a_move_group_that_is_set_up_for_another_arm_says_what_to_set(asked: tuple[Any, Any], goal: Any) -> None:
     planner, _ = asked
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner._planner._move_group, "_group", "left_arm")
         with pytest.raises(ToolError, match="INVALID_GROUP_NAME") as refused:
-            planner.plan(PARK, LinearGoal(Kinematics(GEN3).fk(PARK)), CollisionScene())
+            planner.plan(PARK, goal, CollisionScene())
     assert refused.value.code is ErrorCode.UNAVAILABLE
     assert "moveit_group" in refused.value.hint
 
@@ -528,12 +536,13 @@ def test_a_move_group_that_is_not_there_or_goes_away_is_a_sentence() -> None:
             client._deadlines = Deadlines(availability_s=0.3)
 
 
-def test_a_failed_search_for_a_pose_without_joint_positions_is_the_failure_of_inverse_kinematics(
-    asked: tuple[Any, Any],
-) -> None:
-    """MoveIt's planning service says FAILURE for both; its inverse kinematics is asked which it was."""
-    planner, _ = asked
+def test_a_pose_without_joint_positions_is_not_searched_for(asked: tuple[Any, Any]) -> None:
+    """MoveIt would search as long as it may, and say FAILURE."""
+    planner, double = asked
+    searched: list[Any] = []
+    double.mischief = lambda response: searched.append(response) or response
     folded = draw_question(list(KINDS).index("without joint positions"), GEN3)
     with pytest.raises(ToolError, match="No joint positions within their limits reach the pose") as refused:
         planner.plan(folded.start, folded.goal, folded.scene)
     assert refused.value.code is ErrorCode.IK_FAILED
+    assert not searched
