@@ -402,6 +402,26 @@ def test_the_scene_is_sent_where_it_has_changed_and_what_is_held_stays(asked: tu
     assert set(double._cell._objects) == {TABLE, BOXES, POINTS}
 
 
+def test_a_search_that_fails_before_its_time_is_over_is_made_once_more(asked: tuple[Any, Any]) -> None:
+    """MoveIt fails so where its timing rounds off a corner into an obstacle; each search draws anew."""
+    answers: list[int] = []
+
+    def failing(response: Any) -> Any:
+        answers.append(len(answers))
+        if len(answers) < failures:
+            response.motion_plan_response.error_code.val = MoveItErrorCodes.FAILURE
+        return response
+
+    asked[1].mischief = failing
+    failures = 2
+    assert (asked[0].plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0] == PARK).all()
+    answers.clear()
+    failures = 10
+    with pytest.raises(ToolError, match="FAILURE") as refused:
+        asked[0].plan(PARK, JointGoal(ASIDE), CollisionScene())
+    assert (refused.value.code, len(answers)) == (ErrorCode.PLAN_FAILED, 2)
+
+
 def test_a_start_in_collision_is_refused_as_moveit_does(asked: tuple[Any, Any]) -> None:
     at_hand = CollisionScene((Box(pose(np.eye(3), Kinematics(GEN3).fk(PARK)[:3, 3]), np.full(3, 0.05)),))
     with pytest.raises(ToolError, match="MoveIt found no path: FAILURE\\.") as refused:
