@@ -136,7 +136,7 @@ def test_only_the_ends_of_the_fingers_can_touch_the_walls_about_the_workspace() 
     assert set(tips.touch_links) == set(GEN3.urdf.links)
     at = [[getattr(pose.position, axis) for axis in "xyz"] for pose in tips.object.primitive_poses]
     np.testing.assert_allclose(at, GEN3.gripper.tips(0.04))
-    faces = {axis: [] for axis in "xyz"}
+    faces: dict[str, list[tuple[float, float]]] = {axis: [] for axis in "xyz"}
     for slab, where in zip(walls.object.primitives, walls.object.primitive_poses, strict=True):
         axis = "xyz"[int(np.argmin(slab.dimensions))]
         middle, half = getattr(where.position, axis), min(slab.dimensions) / 2.0
@@ -560,7 +560,12 @@ def test_a_pose_without_joint_positions_is_not_searched_for(asked: tuple[Any, An
     """MoveIt would search as long as it may, and say FAILURE."""
     planner, double = asked
     searched: list[Any] = []
-    double.mischief = lambda response: searched.append(response) or response
+
+    def counted(response: Any) -> Any:
+        searched.append(response)
+        return response
+
+    double.mischief = counted
     folded = draw_question(list(KINDS).index("without joint positions"), GEN3)
     with pytest.raises(ToolError, match="No joint positions within their limits reach the pose") as refused:
         planner.plan(folded.start, folded.goal, folded.scene)
