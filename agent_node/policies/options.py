@@ -89,6 +89,7 @@ class PolicyOptions(ModelSettings):
         on_piece: Called with the words as they come; show them only without control characters.
         stopped: Polled while waiting; True ends the turn with STOPPED.
         device: Device of a model in this process, "auto" for the GPU where there is one.
+        told: Causes by which tools err in the episode, for an oracle that others are measured against.
     """
 
     seed: int = 0
@@ -103,6 +104,7 @@ class PolicyOptions(ModelSettings):
     on_piece: Callable[[str], None] = _silent
     stopped: Callable[[], bool] = _never
     device: str = "auto"
+    told: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         positive = ("max_tokens", "connect_s", "first_token_s", "deadline_s", "attempts")

@@ -53,6 +53,8 @@ class Options(BenchOptions):
         turns: Assistant turns of a conversation.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, objects that slip; see
             toolhand.training.env.difficulty.
+        world: Which tools err in each episode, such as erring, or erring:0.5 at half of the strength; in
+            place of perception and difficulty.
         bootstrap_seed: Seed of the intervals of paired differences.
     """
 
@@ -71,6 +73,7 @@ class Options(BenchOptions):
     protocol: ProtocolName = OWN
     turns: int = TURNS
     difficulty: float = 0.0
+    world: str = ""
     bootstrap_seed: int = 0
     model: ModelSettings = _DEFAULT_MODEL
     as_json: AsJson = False

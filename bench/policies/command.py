@@ -32,10 +32,11 @@ from toolhand.bench.stats import machine, publish
 from toolhand.sim.station import StationConfig
 from toolhand.sim.tasks.generation import TASKS_VERSION
 from toolhand.tool_nodes import registry
-from toolhand.tool_nodes.port_names import AS_PRESET, PortNames
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
+from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.tools.suites import parse_suites, require_installed
 from toolhand.training.env.difficulty import Difficulty
+from toolhand.training.env.worlds import world_named
 from toolhand.training.pool.parallel import ProgressLine
 from toolhand.training.tasks.kinds import MANIPULATION, QUESTIONS, TASK_KINDS
 from toolhand.training.tasks.splits import split_named
@@ -45,6 +46,8 @@ ALL_KINDS = (*TASK_KINDS, ABSENT)
 _OWN_KINDS = {"all": ALL_KINDS, "questions": QUESTIONS, "deeds": (*MANIPULATION, ABSENT)}
 IMAGE = (320, 240)
 """(width, height) of the camera's images, as in rollouts [px]."""
+WORLD_STEP_S = 0.004
+"""Time step of the physics in a named world, as rollouts there have it [s]."""
 GIVEN_UP = 3
 """Tasks in a row for which a policy could not be asked, after which no more are given to it [-]; a policy makes several
 attempts at each turn itself."""
@@ -88,6 +91,10 @@ class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
     def jobs(self, options: Options) -> Sequence[tuple[str, int]]:
         split_named(options.split)
         Difficulty(options.difficulty)
+        if options.world:
+            world_named(options.world)
+            if options.difficulty or options.perception != DEFAULT_PRESET:
+                raise invalid("A world has a perception and a difficulty of its own: leave out both.")
         for spec in options.policies:
             require_form(spec)
             registry.require_installed("policy", spec)
@@ -100,7 +107,8 @@ class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
         began = time.monotonic()
         tasks, suites, model = self.jobs(options), parse_suites(options.suite), options.model
         ports = PortNames(sensor=options.sensor)
-        config = StationConfig(options.perception, ports, suites=suites, image_size=IMAGE, sleep=True)
+        step = WORLD_STEP_S if options.world else None
+        config = StationConfig(options.perception, ports, suites=suites, image_size=IMAGE, timestep=step, sleep=True)
         noted = {
             "split": options.split,
             "kinds": list(_chosen_kinds(options.kinds)),
@@ -109,11 +117,14 @@ class PolicyBench(Benchmark[Options, tuple[str, int], PolicyOutcome]):
             "sensor": options.sensor,
             "suites": list(suites),
             "difficulty": options.difficulty,
+            "world": options.world,
             "tasks_version": TASKS_VERSION,
         }
         shared = {"turns": options.turns, **{k: v for k, v in asdict(model).items() if k not in _FREE}}
         settings = {spec: {"protocol": protocol_of(spec, options.protocol).name, **shared} for spec in options.policies}
-        play = PlaySettings(config, options.difficulty, options.protocol, options.turns, options.split, model)
+        play = PlaySettings(
+            config, options.difficulty, options.protocol, options.turns, options.split, model, options.world
+        )
         with OutcomeFolder(options.out) as folder:
             folder.settle(noted, settings)
             player = Player(play)

@@ -27,6 +27,7 @@ from toolhand.training.env.difficulty import Difficulty
 from toolhand.training.env.environment import Environment
 from toolhand.training.env.failures import ran_out_of_time
 from toolhand.training.env.session import EpisodeSession
+from toolhand.training.env.worlds import world_named
 from toolhand.training.rewards.stages import stage_reward
 from toolhand.training.tasks.kinds import make_task
 from toolhand.training.tasks.shown import ShownTask
@@ -57,6 +58,7 @@ class PlaySettings:
     Attributes:
         config: Backends of the stations.
         difficulty: Level, see `toolhand.training.env.difficulty`.
+        world: In place of the difficulty, a name of `toolhand.training.env.worlds`; empty for none.
         protocol: How the policies write, see `toolhand.agent_node.policies.registry.protocol_of`.
         turns: Assistant turns of a conversation.
         split: Split of the tasks.
@@ -69,6 +71,7 @@ class PlaySettings:
     turns: int
     split: str
     model: ModelSettings
+    world: str = ""
 
 
 class Player:
@@ -84,7 +87,10 @@ class Player:
     def __init__(self, settings: PlaySettings) -> None:
         self._settings = settings
         self._difficulty = Difficulty(settings.difficulty)
-        self._pool = make_pool("physics", self._difficulty.config(settings.config))
+        self._world = world_named(settings.world) if settings.world else None
+        hard = self._world or self._difficulty
+        self._config, self._failures = hard.config(settings.config), hard.failures()
+        self._pool = make_pool("physics", self._config)
         self._kept: dict[str, Policy] = {}
         self._one_at_a_time = threading.Lock()
 
@@ -98,10 +104,10 @@ class Player:
         task, protocol = self._task(kind, seed), protocol_of(spec, self._settings.protocol)
         with self._environment(protocol).open(task, seed=seed, rollout=stream_of(kind)) as session:
             if not spec.startswith(_IN_PROCESS):
-                return self._played(session, spec, self._policy(spec, seed, session.tools()), (kind, seed))
+                return self._played(session, spec, self._policy(spec, kind, seed, session.tools()), (kind, seed))
             with self._one_at_a_time:
                 if spec not in self._kept:
-                    self._kept[spec] = self._policy(spec, 0, session.tools())
+                    self._kept[spec] = self._policy(spec, kind, 0, session.tools())
                 return self._played(session, spec, self._kept[spec], (kind, seed))
 
     def close(self) -> None:
@@ -111,9 +117,9 @@ class Player:
     def _environment(self, protocol: Protocol) -> Environment:
         """Where the episodes of a protocol happen, on the stations of all."""
         return Environment(
-            self._difficulty.config(self._settings.config),
+            self._config,
             settings=ConversationSettings(self._settings.turns, protocol),
-            failures=self._difficulty.failures(),
+            failures=self._failures,
             backend=self._pool,
         )
 
@@ -122,9 +128,10 @@ class Player:
         with_scene = getattr(task, "with_scene", None)
         return task if with_scene is None else with_scene(self._difficulty.scene(task.scene, seed))
 
-    def _policy(self, spec: str, seed: int, schemas: Sequence[Mapping[str, Any]]) -> Policy:
+    def _policy(self, spec: str, kind: str, seed: int, schemas: Sequence[Mapping[str, Any]]) -> Policy:
         settings = self._settings
-        options = PolicyOptions(**asdict(settings.model), seed=seed, turns=settings.turns)
+        told = () if self._world is None else tuple(self._world.causes(kind, settings.split, seed))
+        options = PolicyOptions(**asdict(settings.model), seed=seed, turns=settings.turns, told=told)
         return make_policy(spec, protocol_of(spec, settings.protocol), schemas, options)
 
     def _played(self, session: EpisodeSession, spec: str, policy: Policy, given: tuple[str, int]) -> PolicyOutcome:

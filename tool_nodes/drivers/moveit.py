@@ -21,11 +21,12 @@ from toolhand.tool_nodes.motion.reach import (
     check_poses,
     check_speed,
     check_start,
+    has_solution,
     joint_target,
+    no_solution,
     reach_error,
     reachable_poses,
 )
-from toolhand.tool_nodes.motion.reach import no_solution as no_solution_of
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
 from toolhand.tool_nodes.ports import PlannerStats
@@ -34,9 +35,6 @@ from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoa
 
 PLANNING_S = 5.0
 """How long move_group may search for one path [s] where nothing else is said: MoveIt's own clients' default."""
-
-_ASKED_AGAIN = 4
-"""Poses, at most, of which it is asked after a failure whether the arm reaches them at all; a round figure."""
 
 
 class MoveItPlanner:
@@ -125,30 +123,31 @@ class MoveItPlanner:
     def _plan_poses(
         self, q: FloatArray, goal: PoseGoal, scene: CollisionScene, opening_m: float, speed: float
     ) -> Trajectory:
-        poses, _ = check_poses(goal)
-        within = [T for _, T in reachable_poses(poses, scene, self._robot)]
+        within = [T for _, T in reachable_poses(check_poses(goal)[0], scene, self._robot)]
+        # For a pose without joint positions move_group would search as long as it may.
+        solvable = [T for T in within if has_solution(T, q, self._kinematics)]
+        if not solvable:
+            raise no_solution(within[0], self._robot)
         tolerance = (goal.position_tolerance, goal.rotation_tolerance)
-        try:
-            return self._clear(q, scene, lambda: self._move_group.to_poses(q, within, tolerance, opening_m, speed))
-        except ToolError as error:
-            # move_group's service says FAILURE whatever the reason is.
-            unsolved = error.code is ErrorCode.PLAN_FAILED and all(
-                self._move_group.solve(T, q, opening_m, avoid=False) is None for T in within[:_ASKED_AGAIN]
-            )
-            if not unsolved:
-                raise
-            raise no_solution_of(within[0], self._robot) from error
+        return self._clear(q, scene, lambda: self._move_group.to_poses(q, solvable, tolerance, opening_m, speed))
 
     def _clear(self, q: FloatArray, scene: CollisionScene, ask: Callable[[], Trajectory]) -> Trajectory:
         """A path from q (n,) among obstacles: MoveIt checks its own, the controller follows cubics between samples."""
 
-        tips = transform(self._kinematics.fk(q), self._robot.gripper.tips(attached_opening(scene, self._robot.gripper)))
+        T, opening_m = self._kinematics.fk(q), attached_opening(scene, self._robot.gripper)
+        tips = transform(T, self._robot.gripper.tips(opening_m))
 
         def among(shown: CollisionScene) -> Trajectory:
             self._show(shown, tips)
             return ask()
 
-        return with_room(q, scene, self._models, among)
+        try:
+            return with_room(q, scene, self._models, among)
+        except ToolError as error:
+            if error.code is ErrorCode.PLAN_FAILED:
+                # Its plans' service says FAILURE whatever the reason is; inverse kinematics says what is set up wrong.
+                self._move_group.solve(T, q, opening_m, avoid=False)
+            raise
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
         """See ports.Planner: MoveIt solves the pose, and follows the line to it; the own check says what is free.

@@ -51,9 +51,9 @@ from toolhand.tool_nodes.types import ArmState, FloatArray, GripperOutcome, Moti
 GRIPPER_LIMIT_S = 4.0
 """Longest motion of the jaws, in time of the robot [s]."""
 
-UNMEASURED_S = 1.0
+UNMEASURED_S = 2.0
 """A motion in which the joints are not measured for so long is cancelled [s]: nobody knows where it leads. Less than a
-busy computer may be late by would end good ones; at full speed the arm's joints turn by 1.4 rad meanwhile."""
+busy computer may be late by would end good ones; at half speed the arm's joints turn by 1.4 rad meanwhile."""
 
 BRAKE_LIMIT_S = 2.0
 """Longest time from a cancel to rest, in time of the robot [s]."""

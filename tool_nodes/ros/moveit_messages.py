@@ -88,7 +88,7 @@ _HINTS = {
     "INVALID_GROUP_NAME": "Set the parameter moveit_group of the node motion to a group of move_group's SRDF.",
     "INVALID_LINK_NAME": "move_group must have the same robot description.",
     "INVALID_ROBOT_STATE": "move_group must have the same robot description.",
-    "FRAME_TRANSFORM_FAILURE": "move_group must know the frame of the robot's base, the parameter base_frame.",
+    "FRAME_TRANSFORM_FAILURE": "robot_state_publisher must run, and know the frame of the parameter base_frame.",
     "ROBOT_STATE_STALE": "move_group must hear the joint states.",
 }
 _LONGEST = 200

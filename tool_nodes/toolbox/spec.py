@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -111,6 +112,17 @@ class ToolSpec:
     example: Example | None = None
     printed: bool = True
     makes: tuple[str, ...] = ()
+
+    def port(self, name: str) -> Any:
+        """What stands behind the tool by the name of a port, such as "pointer"; None where nothing does."""
+        return getattr(getattr(self.function, "__self__", None), f"_{name}", None)
+
+    def over(self, ports: Mapping[str, Any]) -> Callable[..., ToolResult]:
+        """What the tool does with something else behind ports that it has, by their names."""
+        provider = copy.copy(self.function.__self__)  # type: ignore[attr-defined]
+        vars(provider).update({f"_{name}": other for name, other in ports.items()})
+        function: Callable[..., ToolResult] = getattr(provider, self.function.__name__)
+        return function
 
     def schema(self, slim: bool = False) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect.

@@ -20,7 +20,7 @@ from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.station import StationConfig
 from toolhand.sim.tasks.tasks import GeneratedTask
 from toolhand.tool_nodes.results import ErrorCode, invalid
-from toolhand.training.env.failures import ALL_TOOLS, EMPTY, WRONG_POINT, Failures
+from toolhand.training.env.failures import ALL_TOOLS, EMPTY, Failures
 
 AnyTask = TypeVar("AnyTask", bound=GeneratedTask)
 
@@ -30,7 +30,7 @@ HARDEST_NOISE = PerceptionNoise(
 """Perception at level 1; at 0 it is `PerceptionNoise()`."""
 HARDEST_RATES = {
     EMPTY: 0.03,
-    WRONG_POINT: 0.06,
+    "wrong_point": 0.06,
     ErrorCode.TIMEOUT: 0.02,
     ErrorCode.EXECUTION_FAILED: 0.02,
     ErrorCode.OBJECT_NOT_FOUND: 0.06,

@@ -61,7 +61,8 @@ class Environment:
         config: Backends of the stations; the seed is each episode's.
         make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
         settings: Turn budget, protocol, recovery and memory of the conversations.
-        failures: Rates of failures on purpose; none where None.
+        failures: What goes wrong on purpose, or a function that tells it of an episode's task and seed; nothing where
+            None.
         grader: Makes the total of an episode.
         backend: Where the episodes happen, one of `toolhand.training.env.backends.BACKENDS`, or stations of one's own.
 
@@ -75,7 +76,7 @@ class Environment:
         config: StationConfig | None = None,
         make_station: Callable[[Task, StationConfig], JudgedStation] | None = None,
         settings: ConversationSettings = AS_SPACETOOLS,
-        failures: Failures | None = None,
+        failures: Failures | Callable[[Task, int], Failures] | None = None,
         grader: Grader = mean_of_terms,
         backend: str | StationPool = "physics",
     ) -> None:
@@ -136,7 +137,8 @@ class Environment:
         turn_ends_s: tuple[float | None, ...] = (),
     ) -> EpisodeSession:
         try:
-            tools = FailingToolbox(lease.toolbox, self._failures, seed, rollout)
+            failures = self._failures(task, seed) if callable(self._failures) else self._failures
+            tools = FailingToolbox(lease.toolbox, failures, seed, rollout)
             return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout, turn_ends_s)
         except ToolError:
             lease.release(True)

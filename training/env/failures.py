@@ -1,4 +1,4 @@
-"""Failures on purpose: a toolbox whose calls go wrong at chosen rates, so that a policy learns to see it and to go on.
+"""Errors on purpose: a toolbox whose calls go wrong, so that a policy learns to see it and to go on.
 
     failures = Failures({"*": {"TIMEOUT": 0.02, "empty": 0.05}, "roborefer.detect_one": {"wrong_point": 0.2}})
     toolbox = FailingToolbox(station.toolbox, failures, seed=7, rollout=3)
@@ -11,8 +11,7 @@ rates.
 | kind | which tools | what happens |
 |---|---|---|
 | `empty` | all that move nothing | the call succeeds and returns nothing: no words, no image, no `$variable` |
-| `wrong_point` | pointing | the point of another object in the image; as always where there is none |
-| `partial` | pointing at all of a kind | some of the points alone; as always where there is one |
+| `wrong_point`, `partial`, `neighbour`, `merged` ... | over such a port | as of `toolhand.training.env.errors` |
 | TIMEOUT, EXECUTION_FAILED | all | the error, at once |
 | OBJECT_NOT_FOUND, NOT_RECOGNISED | those that are asked by words | the error |
 | EMPTY_MASK | segmentation | the error |
@@ -22,8 +21,8 @@ rates.
 | GRIPPER_EMPTY | grasping | the error; nothing has moved |
 | PLACE_BLOCKED | placing | the error; nothing has moved, and what is held stays held |
 
-Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
-answered as always.
+Only an error of a port runs the tool. A call that could not run, for its arguments or its repetition, is answered as
+always.
 That perception misses, blurs and confuses objects is `toolhand.sim.perception.PerceptionNoise`; objects that really
 slip are `toolhand.training.env.difficulty.slippery`.
 """
@@ -32,7 +31,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -41,14 +40,12 @@ from typing import Any
 
 import numpy as np
 
-from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.records import read_yaml
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
 from toolhand.tool_nodes.stop_latch import StopWatch
-from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory
 from toolhand.tool_nodes.toolbox.toolbox import TIMEOUT_S, CallRecord, Session, Toolbox, ToolSpec
-from toolhand.tool_nodes.tools.spacetools.pointing import PointingTools
+from toolhand.training.env.errors import ERRORS, PortError
 
 FACT = "failed_on_purpose"
 """The fact of a result (`ToolResult.facts`) that says which kind of failure it is. No policy sees facts."""
@@ -56,10 +53,8 @@ FACT = "failed_on_purpose"
 ALL_TOOLS = "*"
 """In place of a tool's name: all tools that can fail so and have no rates of their own."""
 
-EMPTY, WRONG_POINT, PARTIAL = "empty", "wrong_point", "partial"
+EMPTY = "empty"
 
-_ANOTHER = 0.03
-"""Least distance from all right points at which a point counts as on another object [shares of the image]."""
 _STREAM = 14
 """Keeps these random numbers apart from others of the same seed."""
 _SHOWN = 60
@@ -83,10 +78,11 @@ def _any(spec: ToolSpec) -> bool:
     return True
 
 
-def _pointing(spec: ToolSpec) -> PointingTools | None:
-    """The tools that a pointing tool is one of."""
-    provider = getattr(spec.function, "__self__", None)
-    return provider if isinstance(provider, PointingTools) else None
+def _over(kind: str) -> Callable[[ToolSpec], bool]:
+    """Whether a tool stands over the port of an error; only what gives all points can give some of them."""
+    return lambda spec: (
+        spec.port(ERRORS[kind].port) is not None and (kind != "partial" or spec.name.endswith("detect_all"))
+    )
 
 
 _BY_WORDS = _named(
@@ -94,8 +90,7 @@ _BY_WORDS = _named(
 )
 KINDS: Mapping[str, _Kind] = {
     EMPTY: _Kind(lambda spec: not spec.motion),
-    WRONG_POINT: _Kind(lambda spec: _pointing(spec) is not None),
-    PARTIAL: _Kind(lambda spec: _pointing(spec) is not None and spec.name.endswith("detect_all")),
+    **{kind: _Kind(_over(kind)) for kind in ERRORS},
     ErrorCode.TIMEOUT: _Kind(_any, "no result within {time:g} s.", "Try again, or use another tool."),
     ErrorCode.EXECUTION_FAILED: _Kind(_any, "the call failed."),
     ErrorCode.OBJECT_NOT_FOUND: _Kind(_BY_WORDS, "nothing that fits these words is in the picture."),
@@ -112,7 +107,7 @@ KINDS: Mapping[str, _Kind] = {
     ErrorCode.GRIPPER_EMPTY: _Kind(_named("robot.execute_grasp"), "the gripper closed on nothing."),
     ErrorCode.PLACE_BLOCKED: _Kind(_named("robot.place_*"), "something is in the way there."),
 }
-"""The ways to fail, by name: an error's code, or a kind without an error."""
+"""The ways to go wrong, by name: an error's code, an error of a port, or `empty`."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ class Failures:
 
     Attributes:
         rates: {tool or "*": {kind: rate}}, each rate in [0, 1] and at most 1 together; kinds as in KINDS. What is said
-            of a tool by its name replaces what is said of all.
+            of a tool by its name replaces what is said of all. Of an error that lasts it is the strength.
         shared: The rollouts of a group fail alike in calls of the same number and tool; else each fails by itself.
 
     Raises:
@@ -137,8 +132,8 @@ class Failures:
                 raise _invalid(f"{_shown(tool)} must have a mapping {{kind: rate}}, got {_shown(kinds)}.")
             for kind, rate in kinds.items():
                 _check(tool, kind, rate)
-            if math.fsum(kinds.values()) > 1.0 + 1e-9:
-                raise _invalid(f"the rates of {_shown(tool)} may be 1 together, not {math.fsum(kinds.values()):g}.")
+            if (together := math.fsum(rate for kind, rate in kinds.items() if not _lasts(kind))) > 1.0 + 1e-9:
+                raise _invalid(f"the rates of {_shown(tool)} may be 1 together, not {together:g}.")
 
     def of(self, spec: ToolSpec) -> Mapping[str, float]:
         """The rates of one tool by kind, sorted. Raises ToolError INVALID_ARGUMENT where it cannot fail so."""
@@ -217,30 +212,37 @@ class FailingToolbox:
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool, or fail; FACT among the result's facts says which kind of failure was on purpose."""
-        failure = self._failure(name, session.calls)
-        if failure is None:
+        function = self._erring(name, session.calls)
+        if function is None:
             return self._tools.call(name, arguments, session)
-        record = self._tools.done_by(name, failure).call(name, arguments, session)
-        if FACT in record.result.facts:
+        record = self._tools.done_by(name, function).call(name, arguments, session)
+        if not _lasts(record.result.facts.get(FACT, EMPTY)) and FACT in record.result.facts:
             session.history = CallHistory()  # the same call may give another result the next time
         return record
 
-    def _failure(self, name: str, number: int | None) -> Callable[..., ToolResult] | None:
-        """What is done in place of the tool in call `number`; None where it does not fail."""
+    def _erring(self, name: str, number: int | None) -> Callable[..., ToolResult] | None:
+        """What is done in place of the tool in call `number`; None where nothing goes wrong."""
         try:
             spec = self._tools.find(name)
         except ToolError:  # which the call itself will tell
             return None
-        if number is None or not self._rates[spec.name]:
+        rates = self._rates[spec.name]
+        if number is None or not rates:
             return None
-        rng = np.random.default_rng((*self._key, number, zlib.crc32(spec.name.encode())))
-        left = rng.random()
-        for kind, rate in self._rates[spec.name].items():
+        this_once = (*self._key, number, zlib.crc32(spec.name.encode()))
+        always = (*self._key[:2], zlib.crc32(spec.name.partition(".")[0].encode()))
+        left = np.random.default_rng(this_once).random()
+        errors: list[tuple[str, tuple[int, ...]]] = [(kind, always) for kind in rates if _lasts(kind)]
+        for kind, rate in rates.items():
+            if _lasts(kind):
+                continue
             if left < rate:
-                ran = _RAN.get(kind)
-                return _failed(spec, kind) if ran is None else ran(spec, rng)
+                if kind not in ERRORS:
+                    return _failed(spec, kind)
+                errors.append((kind, this_once))
+                break
             left -= rate
-        return None
+        return _spoilt(spec, [(kind, key, rates[kind]) for kind, key in errors]) if errors else None
 
 
 def ran_out_of_time(record: CallRecord) -> bool:
@@ -259,45 +261,33 @@ def _failed(spec: ToolSpec, kind: str) -> Callable[..., ToolResult]:
     return lambda **values: result
 
 
-def _wrong_point(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
-    """Does a pointing tool with another object's point."""
+def _spoilt(spec: ToolSpec, errors: Sequence[tuple[str, tuple[int, ...], float]]) -> Callable[..., ToolResult]:
+    """Does the tool over ports that err, each of a kind, a key and a strength, and has it say the signs."""
 
-    def run(obj_name: str, image_index: SessionImage) -> ToolResult:
-        result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
-        assert tools is not None
+    def run(**values: Any) -> ToolResult:
+        ports: dict[str, PortError] = {}
+        stack: list[tuple[str, PortError]] = []
+        for kind, key, strength in errors:
+            name = ERRORS[kind].port
+            ports[name] = ERRORS[kind](ports.get(name, spec.port(name)), key, strength)
+            stack.append((kind, ports[name]))
         try:
-            objects = tools.find("everything", image_index)
-        except ToolError:  # nothing else is seen
-            return result
-        right = result.facts["points"]
-        others = [p for p in objects.value if all(math.dist(p, q) >= _ANOTHER for q in right)]
-        if not others:
-            return result
-        chosen = Answer([others[int(rng.integers(len(others)))]], objects.backend)
-        wrong = tools.report(obj_name, image_index, chosen, spec.name.endswith("detect_one"))
-        return replace(wrong, facts={**wrong.facts, FACT: WRONG_POINT})
+            result = spec.over(ports)(**values)
+        except ToolError as error:
+            result = ToolResult(error=error)
+        signs = "".join(f" {port.sign}" for _, port in stack if port.sign)
+        if result.error is None:
+            result = replace(result, text=result.text + signs)
+        else:
+            result = replace(result, error=result.error.reworded(result.error.message + signs))
+        erred = [kind for kind, port in stack if port.erred]
+        return replace(result, facts={**result.facts, FACT: erred[-1]}) if erred else result
 
     return run
 
 
-def _partial(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
-    """Does a pointing tool and keeps some of its points, in their order."""
-
-    def run(obj_name: str, image_index: SessionImage) -> ToolResult:
-        result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
-        assert tools is not None
-        points = result.facts["points"]
-        if len(points) < 2:
-            return result
-        kept = sorted(rng.choice(len(points), int(rng.integers(1, len(points))), replace=False).tolist())
-        some = tools.report(obj_name, image_index, Answer([points[k] for k in kept], result.backend), only_one=False)
-        return replace(some, facts={**some.facts, FACT: PARTIAL})
-
-    return run
-
-
-_RAN = {WRONG_POINT: _wrong_point, PARTIAL: _partial}
-"""What does the tool and spoils its result, by kind."""
+def _lasts(kind: str) -> bool:
+    return kind in ERRORS and ERRORS[kind].lasting
 
 
 def _check(tool: str, kind: str, rate: object) -> None:

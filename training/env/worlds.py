@@ -1,41 +1,71 @@
-"""Worlds by name: which tools err in them and how often, for a plan of rollouts.
+"""Worlds by name: in every episode some tools err, each for a cause that its answers show and that another move mends.
 
-    RolloutPlan(tasks_of(["pick"], 32), world="erring", timestep=0.004)
+    RolloutPlan(tasks_of(["pick"], 32), world="erring", timestep=0.004)    # "erring:0.5" at half of the strength
 
-| world | what points | what goes wrong |
+| cause | tools | error (`toolhand.training.env.errors`) |
 |---|---|---|
-| `erring` | `roborefer.*` by the simulator's truth with noise, `vlm.*` by `pixels` | see ERRING_RATES; objects slip |
+| `roborefer`, `vlm` | one of the two pointers | `neighbour` |
+| `outline` | `sam2.segment_from_point` | `merged` |
+| `depth` | `robot.get_depth`, `robot.get_depth_with_pointcloud` | `hole` |
+| `scores` | `grasp_generator.compute_grasp` | `lying_score` |
+| `arm` | `robot.execute_grasp` | `miss` |
 
-What one pointer gets wrong the other may get right; neither is right always, and nothing tells but asking both, or
-looking again.
+Which causes an episode has follows from its seed and the split of its task: each split has a mixture of its own, beside
+its own objects, layouts and wordings. Never do both pointers err. The sign of a cause is in what its tools return.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from toolhand.sim.scene.scenes import Scene
-from toolhand.sim.station import StationConfig
-from toolhand.tool_nodes.port_names import PortNames
-from toolhand.tool_nodes.results import ErrorCode, invalid
-from toolhand.training.env.difficulty import slippery
-from toolhand.training.env.failures import PARTIAL, WRONG_POINT, Failures
+import numpy as np
 
-ERRING_RATES: Mapping[str, Mapping[str, float]] = {
-    "roborefer.detect_all": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.05},
-    "roborefer.detect_one": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.05},
-    "vlm.detect_all": {WRONG_POINT: 0.15, PARTIAL: 0.1, ErrorCode.OBJECT_NOT_FOUND: 0.1},
-    "vlm.detect_one": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.1},
-    "sam2.segment_from_point": {ErrorCode.EMPTY_MASK: 0.1},
-    "grasp_generator.compute_grasp": {ErrorCode.NO_GRASP: 0.05},
+from toolhand.sim.station import StationConfig
+from toolhand.sim.tasks.task import Task
+from toolhand.tool_nodes.names import stream_of
+from toolhand.tool_nodes.port_names import PortNames
+from toolhand.tool_nodes.results import invalid
+from toolhand.training.env.failures import Failures
+
+CAUSES: Mapping[str, tuple[tuple[str, ...], str, float]] = {
+    "roborefer": (("roborefer.detect_all", "roborefer.detect_one"), "neighbour", 1.0),
+    "vlm": (("vlm.detect_all", "vlm.detect_one"), "neighbour", 1.0),
+    "outline": (("sam2.segment_from_point",), "merged", 1.0),
+    "depth": (("robot.get_depth", "robot.get_depth_with_pointcloud"), "hole", 0.9),
+    "scores": (("grasp_generator.compute_grasp",), "lying_score", 1.0),
+    "arm": (("robot.execute_grasp",), "miss", 0.75),
 }
-"""Failures on purpose in the world `erring`, per call: a policy that checks nothing does about half of its tasks, and
-one that checks has room above it."""
-ERRING_LEAST_GRIP = 0.03
-"""Least friction of an object there, times its own, as of `toolhand.training.env.difficulty.LEAST_GRIP`."""
-ERRING_MOST_WEIGHT = 2.0
-"""Greatest mass of an object there, times its own [-]; a round figure."""
+"""What errs by each cause: tools, how, and how much at strength 1."""
+_POINTERS = ("roborefer", "vlm")
+_STREAM = 24
+"""Keeps these random numbers apart from others of the same seed."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Which causes the episodes of a split have.
+
+    Attributes:
+        weights: How often each cause is drawn, in proportion; what is not named never.
+        two: Share of the episodes with two causes; the others have one.
+        least: Least strength of a cause, in [0, 1]; each is drawn evenly between it and 1.
+    """
+
+    weights: Mapping[str, float]
+    two: float
+    least: float
+
+    def drawn(self, rng: np.random.Generator) -> dict[str, float]:
+        """The causes of an episode with their strengths."""
+        left, found = dict(self.weights), dict[str, float]()
+        for _ in range(1 + int(rng.random() < self.two)):
+            total = math.fsum(left.values())
+            cause = str(rng.choice(list(left), p=[weight / total for weight in left.values()]))
+            found[cause] = float(rng.uniform(self.least, 1.0))
+            left = {k: w for k, w in left.items() if k != cause and not {k, cause} <= set(_POINTERS)}
+        return found
 
 
 @dataclass(frozen=True)
@@ -44,48 +74,65 @@ class NamedWorld:
 
     Attributes:
         name: Name that was asked for.
-        perception: Preset of the perception ports.
-        ports: Backends of single ports instead.
-        rates: Failures on purpose, as of `toolhand.training.env.failures.Failures`.
-        least_grip, most_weight: Bounds of friction and weight, see `toolhand.training.env.difficulty.slippery`.
+        mixtures: By the split of the task; that of the training for a task without one.
+        strength: Times every strength, in [0, 1].
     """
 
     name: str
-    perception: str
-    ports: PortNames
-    rates: Mapping[str, Mapping[str, float]]
-    least_grip: float = 1.0
-    most_weight: float = 1.0
+    mixtures: Mapping[str, Mixture]
+    strength: float = 1.0
 
     def config(self, config: StationConfig) -> StationConfig:
         """The configuration with this world's perception."""
-        ports = replace(self.ports, planner=config.ports.planner, sensor=config.ports.sensor)
-        return replace(config, perception=self.perception, ports=ports)
+        return replace(
+            config, perception="sim", ports=PortNames(planner=config.ports.planner, sensor=config.ports.sensor)
+        )
 
-    def failures(self, shared: bool = False) -> Failures:
-        """Failures on purpose; `shared` as of Failures."""
-        return Failures(self.rates, shared)
+    def causes(self, kind: str, split: str, seed: int) -> dict[str, float]:
+        """The causes, with their strengths, of an episode of this seed with a task of this kind and split."""
+        mixture = self.mixtures.get(split, self.mixtures["train"])
+        drawn = mixture.drawn(np.random.default_rng((seed, _STREAM, stream_of(kind))))
+        return {cause: self.strength * strength for cause, strength in drawn.items()}
 
-    def scene(self, scene: Scene, seed: int) -> Scene:
-        """The scene with this world's objects."""
-        return slippery(scene, seed, self.least_grip, self.most_weight)
+    def failures(self, shared: bool = False) -> Callable[[Task, int], Failures]:
+        """What errs in an episode, of its task and its seed; `shared` as of Failures."""
+
+        def drawn(task: Task, seed: int) -> Failures:
+            rates: dict[str, dict[str, float]] = {}
+            for cause, strength in self.causes(
+                getattr(task, "kind", ""), getattr(task, "split", "train"), seed
+            ).items():
+                tools, kind, most = CAUSES[cause]
+                rates |= {tool: {kind: strength * most} for tool in tools}
+            return Failures(rates, shared)
+
+        return drawn
 
 
 ERRING = NamedWorld(
     "erring",
-    "pixels",
-    PortNames(pointer="sim", second_pointer="pixels"),
-    ERRING_RATES,
-    ERRING_LEAST_GRIP,
-    ERRING_MOST_WEIGHT,
+    {
+        "train": Mixture({"roborefer": 2, "vlm": 2, "outline": 2, "depth": 1, "scores": 2, "arm": 3}, 0.2, 0.3),
+        "validation": Mixture({"roborefer": 1, "vlm": 2, "outline": 2, "depth": 2, "scores": 2, "arm": 3}, 0.3, 0.4),
+        "test": Mixture({"roborefer": 2, "vlm": 3, "outline": 2, "depth": 2, "scores": 3, "arm": 2}, 0.4, 0.5),
+    },
 )
-"""Two pointers that err differently, outlines that are empty now and then, objects that slip."""
+"""Two pointers, outlines, depth, scores of grasps and an arm, of which one or two err in each episode."""
 WORLDS: Mapping[str, NamedWorld] = {ERRING.name: ERRING}
 """By name."""
 
 
 def world_named(name: str) -> NamedWorld:
-    """A world by its name. Raises ToolError INVALID_ARGUMENT."""
-    if name not in WORLDS:
+    """A world by its name, or NAME:STRENGTH with a strength from 0 to 1. Raises ToolError INVALID_ARGUMENT."""
+    known, colon, strength = name.partition(":")
+    if known not in WORLDS:
         raise invalid(f"There is no world {name[:60]!r}: it must be {' or '.join(WORLDS)}.")
-    return WORLDS[name]
+    if not colon:
+        return WORLDS[known]
+    try:
+        share = float(strength)
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise invalid(f"The strength of the world {known} is from 0 to 1, as in {known}:0.5, not {strength[:20]!r}.")
+    return replace(WORLDS[known], strength=share)

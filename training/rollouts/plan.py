@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -193,8 +193,8 @@ class RolloutPlan(RolloutOptions):
         return Environment(self.config, settings=settings, failures=self.failures, grader=self.grader, backend=backend)
 
     @property
-    def failures(self) -> Failures:
-        """What fails on purpose."""
+    def failures(self) -> Failures | Callable[[Task, int], Failures]:
+        """What goes wrong on purpose."""
         if self.world:
             return world_named(self.world).failures(self.shared_failures)
         return Difficulty(self.difficulty).failures(self.shared_failures)
@@ -218,7 +218,12 @@ class RolloutPlan(RolloutOptions):
     def options(self, group: int, rollout: int) -> PolicyOptions:
         """Of one rollout's policy. Raises ToolError INVALID_ARGUMENT for settings that there are not."""
         record_of(ModelSettings, self.settings, at="settings")
-        options = PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
+        told: tuple[str, ...] = ()
+        if self.world:
+            task = self.tasks[group]
+            told = tuple(world_named(self.world).causes(task["kind"], task["split"], self.station_seed(group)))
+        seed = self.policy_seed(group, rollout)
+        options = PolicyOptions(**self.settings, seed=seed, turns=self.turns, told=told)
         if options.led_by:
             require_form(options.led_by)
         return options
@@ -228,17 +233,15 @@ class RolloutPlan(RolloutOptions):
         return self.as_hard(task_from_document(self.tasks[group]), self.station_seed(group))
 
     def as_hard(self, task: Task, seed: int) -> Task:
-        """A task with the objects of the plan's world or difficulty; `seed` is the station's."""
-        if not isinstance(task, ManipulationTask) or not (self.world or self.difficulty):
+        """A task with the objects of the plan's difficulty; `seed` is the station's."""
+        if not isinstance(task, ManipulationTask) or not self.difficulty:
             return task
-        hard = world_named(self.world) if self.world else Difficulty(self.difficulty)
-        return task.with_scene(hard.scene(task.scene, seed))
+        return task.with_scene(Difficulty(self.difficulty).scene(task.scene, seed))
 
     def _check_world(self) -> None:
         if not self.world:
             return
-        world = world_named(self.world)
-        world.ports.require_known(world.perception)
+        world_named(self.world)
         if self.difficulty or self.perception != DEFAULT_PRESET or self.backend != "physics":
             raise invalid(
                 f"The world {self.world[:60]!r} has a perception and a difficulty of its own, and physics: leave out "

@@ -6,7 +6,9 @@
 | `careful:unchecked` | RoboRefer alone | never | - | tries again |
 | `careful:always` | both | always, of room too; goes on where they agree | looks | tries again |
 | `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
+| `careful:oracle` | who does not err | never | - | is told what errs, and does what helps |
 | `careful:varied` | either first | half of the time; as above | now and then | errs now and then, sees it; as above |
+| `careful:exploring` | as `varied`, and three times in ten another tool for depth and outlines, or the next grasp |||
 
 It reads the operator's words with `toolhand.tool_nodes.language` as the scripted policy does, and what tools answer;
 never the truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its
@@ -16,9 +18,10 @@ rollouts has good and bad ones, and shows how to get out of a wrong move.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -67,6 +70,9 @@ class Habits:
         told: It reads a sentence of the task generator by the grammar that made it, as one who teaches does; any other
             sentence by the robot's own reader.
         one_alone: It takes none of several objects that the words fit, and says so.
+        other_depth, other_outline: How often it calls the other tool for depth, for outlines.
+        doubts_scores: How often it passes over grasps whose scores are above HONEST.
+        again: How often it repeats a grasp that closed on nothing, as it was.
     """
 
     second_first: float = 0.0
@@ -79,15 +85,36 @@ class Habits:
     retries: int = RETRIES
     told: bool = False
     one_alone: bool = False
+    other_depth: float = 0.0
+    other_outline: float = 0.0
+    doubts_scores: float = 0.0
+    again: int = 0
 
 
+HONEST = 0.985
+"""Highest score of a grasp that is believed by who knows that scores lie [-]."""
+MOST_NEXT = 8
+"""Grasps that are passed over because of their scores, at most [-]."""
+ORACLE = "oracle"
+CURES: Mapping[str, Mapping[str, Any]] = {
+    "roborefer": {"second_first": 1.0},
+    "vlm": {},
+    "outline": {"other_outline": 1.0},
+    "depth": {"other_depth": 1.0},
+    "scores": {"doubts_scores": 1.0},
+    "arm": {"again": 6},
+}
+"""What helps against each cause of `toolhand.training.env.worlds`, as habits."""
+VARIED = Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True)
 HABITS: Mapping[str, Habits] = {
     "": Habits(),
     "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
-    "always": Habits(check_else=1.0, check_room=1.0, agree=True),
-    "persistent": Habits(check_else=1.0, agree=True, retries=4),
-    "varied": Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True),
+    "always": Habits(check_else=1.0, check_room=1.0, agree=True, told=True),
+    "persistent": Habits(check_else=1.0, agree=True, retries=4, told=True),
+    "varied": VARIED,
+    "exploring": replace(VARIED, slip=0.0, other_depth=0.3, other_outline=0.3, doubts_scores=0.3, again=1),
     "expert": Habits(check_in_doubt=0.0, look_after=0.0, told=True, one_alone=True),
+    ORACLE: Habits(check_in_doubt=0.0, look_after=0.0, told=True, retries=4),
 }
 """By what follows the name and a colon."""
 
@@ -99,7 +126,10 @@ def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> Care
         raise invalid(f"There is no policy 'careful:{model[:40]}', only {known}.")
     if protocol.calls_in_a_turn != "all":
         raise invalid("The teacher careful writes several calls in a turn; this protocol runs one.")
-    return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
+    habits = HABITS[model]
+    if model == ORACLE:
+        habits = replace(habits, **{habit: value for cause in options.told for habit, value in CURES[cause].items()})
+    return CarefulPolicy(habits, protocol, options.seed, options.turns or protocol.turn_budget)
 
 
 careful.session = "rules"  # type: ignore[attr-defined]
@@ -219,6 +249,10 @@ class _ActionPlan:
     def _likely(self, share: float) -> bool:
         return bool(self.rng.random() < share)
 
+    def _either(self, share: float) -> bool:
+        """As `_likely`; what is never done draws nothing."""
+        return share > 0.0 and self._likely(share)
+
     # -- looking ---------------------------------------------------------------------------------------
 
     @property
@@ -228,7 +262,7 @@ class _ActionPlan:
     def _look(self) -> ActionGenerator[None]:
         plan = None if self.planned else plan_of(self.command)
         self.planned = True
-        responses = yield Move("look", plan=plan)
+        responses = yield Move("look", plan=plan, otherwise=self._either(self.habits.other_depth))
         self.points.clear()
         _require(responses)
 
@@ -302,7 +336,7 @@ class _ActionPlan:
         others = [k for k in range(1, len(self.points) + 1) if not self._near(k, self.points[register - 1])]
         if others and self._likely(self.habits.slip):  # outlines the wrong one, and then the right one
             yield Move("take", register=others[0])
-        responses = yield Move("take", register=register)
+        responses = yield Move("take", register=register, otherwise=self._either(self.habits.other_outline))
         if not responses[0].ok:
             raise _Setback(responses[0].error or ErrorCode.EMPTY_MASK)
         if len(responses) < 2 or not responses[1].ok:
@@ -311,17 +345,24 @@ class _ActionPlan:
             [response, *_] = yield Move("next")
             if not response.ok:
                 break
+        for _ in range(MOST_NEXT if self._either(self.habits.doubts_scores) else 0):
+            if _score(responses[-1]) <= HONEST:
+                break
+            responses = yield Move("next")
         yield from self._grasp()
         if self._likely(self.habits.look_after):
             yield from self._look_after()
 
     def _grasp(self) -> ActionGenerator[None]:
-        tries = 2
+        tries, again = 2, self.habits.again
         while True:
             [response, *_] = yield Move("grasp")
             if response.ok:
                 self.holding = True
                 return
+            if response.error is ErrorCode.GRIPPER_EMPTY and again:
+                again -= 1
+                continue
             tries -= 1
             if response.error not in _SAME_VIEW or tries == 0:
                 self.empty_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
@@ -383,6 +424,12 @@ def _require(responses: Sequence[Response]) -> None:
 
 def _error(response: Response, otherwise: ErrorCode) -> ErrorCode:
     return response.error or otherwise
+
+
+def _score(response: Response) -> float:
+    """The score that the answer of a grasp generator gives; 0 where it gives none."""
+    found = re.search(r"confidence (\d\.\d+)", response.text)
+    return float(found.group(1)) if found else 0.0
 
 
 def _code(found: list[int] | ErrorCode) -> ErrorCode:

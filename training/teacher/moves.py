@@ -2,10 +2,10 @@
 
 | move | calls |
 |---|---|
-| look | `robot.capture_image`, `robot.get_depth_with_pointcloud` |
+| look | `robot.capture_image`, `robot.get_depth_with_pointcloud` or `depth_estimator.estimate_depth_with_pointcloud` |
 | point | `roborefer.detect_all` or `vlm.detect_all`: every point of a phrase |
 | room | `roborefer.detect_one` or `vlm.detect_one`: one point of free room |
-| take | `sam2.segment_from_point` and `grasp_generator.compute_grasp`: an outline at a point, and a grasp of it |
+| take | `sam2.segment_from_point`, or `..._points`, and `grasp_generator.compute_grasp`: a grasp of what is there |
 | next | `grasp_generator.compute_grasp`: the next best grasp of the same outline |
 | grasp | `robot.execute_grasp` |
 | place | `robot.place_object_at_2d_location` |
@@ -85,6 +85,7 @@ class Move:
     Attributes:
         kind: Kind of move.
         pointer: Who is asked by "point" and "room": "roborefer" or "vlm".
+        otherwise: "look" and "take" call the other tool that there is for it.
         words: Words of the phrase that "point" asks for; the references of "room", with "and" between two.
         relation: Relation of "room", as of `toolhand.tool_nodes.language.places`.
         register: Number of the point of "take" and "place", from 1.
@@ -99,6 +100,7 @@ class Move:
     register: int = 0
     why: str = ""
     plan: Plan | None = None
+    otherwise: bool = False
 
     @property
     def answer(self) -> str | None:
@@ -130,12 +132,17 @@ def calls_of(move: Move, points: Sequence[PicturePoint], image_index: int | str)
     grasp = ToolCall("grasp_generator.compute_grasp", {**_GRASP_FROM, **image})
     match move.kind:
         case "look":
-            return ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {})
+            depth = ToolCall("robot.get_depth_with_pointcloud", {})
+            if move.otherwise:
+                depth = ToolCall("depth_estimator.estimate_depth_with_pointcloud", {"image_index": "$captured_image"})
+            return ToolCall("robot.capture_image", {}), depth
         case "point" | "room":
             tool = f"{move.pointer}.{'detect_all' if move.kind == 'point' else 'detect_one'}"
             return (ToolCall(tool, {"obj_name": move.phrase, **image}),)
         case "take":
             x, y = points[move.register - 1]
+            if move.otherwise:
+                return ToolCall("sam2.segment_from_points", {"points": [[x, y]], **image}), grasp
             return ToolCall("sam2.segment_from_point", {"x": x, "y": y, **image}), grasp
         case "next":
             return (grasp,)

@@ -189,6 +189,8 @@ def test_two_commands_do_not_write_to_one_folder(tmp_path):
         ({"n": 0}, "must be 1 or more"),
         ({"workers": 0}, "must be 1 or more"),
         ({"difficulty": 2.0}, "must be from 0 to 1"),
+        ({"world": "erring:2"}, "is from 0 to 1"),
+        ({"world": "erring", "difficulty": 0.5}, "leave out both"),
     ],
 )
 def test_bad_input_is_told_before_anything_is_written(tmp_path, fake, options, told):

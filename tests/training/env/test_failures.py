@@ -302,7 +302,7 @@ def test_an_environment_fails_by_seed_and_rollout_and_keeps_its_station_after_a_
     [
         ({"*": {"UNAVAILABLE": 0.1}}, "UNAVAILABLE is an infrastructure error, which is never scored"),
         ({"*": {"INTERNAL": 0.1}}, "INTERNAL is an infrastructure error, which is never scored"),
-        ({"*": {"lazy": 0.1}}, "there is no failure 'lazy': give empty, wrong_point, partial, TIMEOUT"),
+        ({"*": {"lazy": 0.1}}, "there is no failure 'lazy': give empty, wrong_point, partial, neigh"),
         ({"*": {"STOPPED": 0.1}}, "there is no failure 'STOPPED'"),
         ({"*": {"TIMEOUT": 1.1}}, "the rate of TIMEOUT of '*' must be a number from 0 to 1, not 1.1"),
         ({"*": {"TIMEOUT": -0.1}}, "must be a number from 0 to 1, not -0.1"),

@@ -18,7 +18,7 @@ from toolhand.tool_nodes.toolbox.toolbox import Session
 from toolhand.training.env.environment import Environment
 from toolhand.training.env.failures import FailingToolbox
 from toolhand.training.env.session import EpisodeSession
-from toolhand.training.env.worlds import ERRING_RATES
+from toolhand.training.env.worlds import CAUSES, ERRING, world_named
 from toolhand.training.rollouts.labels import OBJECTS, objects_of
 from toolhand.training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
 
@@ -55,21 +55,45 @@ def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_the_erring_world_has_two_pointers_failures_by_tool_and_objects_that_slip() -> None:
-    plan = RolloutPlan(PICK, group_size=2, world="erring")
-    station = Station(plan.task(0).scene, plan.config)
-    assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("sim", "pixels")
-    assert plan.failures.rates == ERRING_RATES
-    FailingToolbox(station.toolbox, plan.failures, 0)  # every rate is of a tool that can fail so
-    before = RolloutPlan(PICK, group_size=2).task(0).scene
-    assert [placed.id for placed in plan.task(0).scene.objects] == [placed.id for placed in before.objects]
-    assert all(placed.grip < 1.0 for placed in plan.task(0).scene.objects)
-    assert plan.task(0) == plan.task(0)
+def test_the_erring_world_has_causes_by_split_kind_and_seed_which_the_options_of_a_policy_tell() -> None:
+    plan = RolloutPlan(tasks_of(["pick"], 8), group_size=2, world="erring")
+    station, drawn = Station(plan.task(0).scene, plan.config), plan.failures
+    assert callable(drawn)
+    for group in range(8):
+        task, seed = plan.task(group), plan.station_seed(group)
+        failures = drawn(task, seed)
+        FailingToolbox(station.toolbox, failures, 0)  # every tool can err so
+        assert failures == drawn(task, seed)
+        told = plan.options(group, 0).told
+        assert set(failures.rates) == {tool for cause in told for tool in CAUSES[cause][0]}
+        assert told == plan.options(group, 1).told
+    found = {
+        split: [set(ERRING.causes(kind, split, seed)) for seed in range(200) for kind in ("pick", "absent")]
+        for split in ERRING.mixtures
+    }
+    assert not any({"roborefer", "vlm"} <= causes for split in found.values() for causes in split)
+    counts = {split: [sum(cause in each for each in causes) for cause in CAUSES] for split, causes in found.items()}
+    assert all(min(count) > 20 for count in counts.values())
+    assert len({tuple(count) for count in counts.values()}) == 3
+    assert found["train"][::2] != found["train"][1::2]
 
 
-@pytest.mark.parametrize("wrong", ["mars", "erring:", "Erring"])
-def test_a_world_that_there_is_not_is_refused(wrong: str) -> None:
-    with pytest.raises(ToolError, match="it must be erring") as caught:
+def test_a_world_can_be_weaker() -> None:
+    whole, half = (world_named(name).causes("pick", "test", 5) for name in ("erring", "erring:0.5"))
+    assert half == {cause: strength / 2.0 for cause, strength in whole.items()}
+    assert RolloutPlan(PICK, group_size=2, world="erring:0").options(0, 0).told
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("mars", "it must be erring"),
+        ("Erring", "it must be erring"),
+        *((f"erring:{strength}", "is from 0 to 1") for strength in ("", "2", "-0.1", "nan", "much")),
+    ],
+)
+def test_a_world_or_a_strength_that_there_is_not_is_refused(wrong: str, told: str) -> None:
+    with pytest.raises(ToolError, match=told) as caught:
         RolloutPlan(PICK, group_size=2, world=wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 

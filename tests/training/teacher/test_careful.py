@@ -13,7 +13,8 @@ from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol, render_response
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.teacher.careful import HABITS, CarefulPolicy
+from toolhand.training.env.worlds import CAUSES
+from toolhand.training.teacher.careful import CURES, HABITS, CarefulPolicy, careful
 
 PROTOCOL = load_protocol("spacetools")
 HERE, THERE = "(0.500, 0.500)", "(0.200, 0.300)"
@@ -44,6 +45,7 @@ KINDS = {
     "detect_all": "point",
     "detect_one": "room",
     "sam2.segment_from_point": "take",
+    "sam2.segment_from_points": "take",
     "grasp_generator.compute_grasp": "next",
     "robot.execute_grasp": "grasp",
     "robot.place_object_at_2d_location": "place",
@@ -60,15 +62,18 @@ def read_turn(text: str) -> Turn:
     arguments: Any = first.arguments
     family, _, verb = first.name.partition(".")
     kind = KINDS.get(first.name) or KINDS[verb]
-    at = arguments.get("placement_point_2d") or [arguments.get("x"), arguments.get("y")]
+    at = [*arguments.get("points", ()), arguments.get("placement_point_2d"), [arguments.get("x"), arguments.get("y")]]
+    at = next(point for point in at if point is not None)
     point = "({:.3f}, {:.3f})".format(*at) if kind in ("take", "place") else ""
     pointer = family if kind in ("point", "room") else ""
     return Turn(kind, pointer, arguments.get("obj_name", ""), point, parsed.thought)
 
 
-def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24) -> list[Turn]:
+def play(
+    sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24, told: tuple[str, ...] = ()
+) -> list[Turn]:
     """The turns of an episode, each read back from its text; every call looks at the camera's newest image."""
-    policy = CarefulPolicy(HABITS[variant], PROTOCOL, seed, turns)
+    policy = careful(PROTOCOL, PolicyOptions(seed=seed, turns=turns, told=told), variant)
     messages = [Message("system", "tools"), Message("user", sentence, sentence)]
     moves: list[Turn] = []
     asked: dict[str, int] = {}
@@ -82,7 +87,7 @@ def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: in
             return moves
         assert len(moves) <= turns
         for call in parsed.calls:
-            assert call.arguments.get("image_index", images - 1) == images - 1
+            assert call.arguments.get("image_index", images - 1) in (images - 1, "$captured_image")
             words = answers(call.name, dict(call.arguments), asked.get(call.name, 0))
             asked[call.name] = asked.get(call.name, 0) + 1
             index = images if call.name in _IMAGED and not words.startswith("Error") else None
@@ -277,6 +282,30 @@ def test_varied_rollouts_differ_by_their_seed_and_only_by_it_and_show_how_to_get
     assert len({tuple(moves) for moves in played}) >= 5
     assert any(moves.count("take") == 2 for moves in played)  # the wrong one first, then the right one
     assert all(moves[-1] in ("done", "refuse") for moves in played)
+
+
+@pytest.mark.parametrize("cause", [*CURES, ""])
+def test_an_oracle_does_what_helps_against_the_causes_that_it_is_told(cause: str) -> None:
+    called: list[str] = []
+
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        called.append(tool)
+        if tool.startswith("grasp_generator") and before < 2:
+            return "Generated collision-free grasp with confidence 0.995 from 9/99 masked points."
+        if tool == "robot.execute_grasp" and before < 2:
+            return "Error GRIPPER_EMPTY: The gripper closed on nothing. The hand stopped 41 mm from the pose."
+        return points(HERE) if "detect" in tool else "done"
+
+    moves = play("pick up the zorb", "oracle", answers, told=(cause,) if cause else ())
+    assert moves[-1] == Turn("done")
+    kinds = [move.kind for move in moves]
+    assert set(CURES) == set(CAUSES)
+    pointers = {tool.partition(".")[0] for tool in called if "detect" in tool}
+    assert pointers == {"vlm" if cause == "roborefer" else "roborefer"}
+    assert ("sam2.segment_from_points" in called) == (cause == "outline")
+    assert ("depth_estimator.estimate_depth_with_pointcloud" in called) == (cause == "depth")
+    assert (kinds[:4] == ["look", "point", "take", "next"]) == (cause == "scores")
+    assert (kinds.count("look") == 1) == (cause == "arm")
 
 
 def test_it_goes_on_with_no_turns_of_others() -> None:

@@ -158,7 +158,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], ErrorCode, str]] = {
     "nothing": (lambda answer: None, ErrorCode.UNAVAILABLE, "MoveItPy answered nothing"),
     "a crash": (crash, ErrorCode.UNAVAILABLE, "MoveItPy failed: RuntimeError: Planning scene not configured"),
     "NaN": (with_points(nan), ErrorCode.UNAVAILABLE, "MoveIt's answer cannot be used: it holds NaN"),
-    "one point": (with_points(lambda t: t.points.__delitem__(slice(1, None))), ErrorCode.UNAVAILABLE, "has 1 points"),
+    "no points": (with_points(lambda t: t.points.clear()), ErrorCode.UNAVAILABLE, "it has no points"),
     "another robot": (
         with_points(lambda t: setattr(t, "joint_names", list("abcdefg"))),
         ErrorCode.UNAVAILABLE,
