@@ -40,36 +40,19 @@ _LINES_ON_FAILURE = 20
 
 
 @contextlib.contextmanager
-def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> Iterator[RosStation]:
-    """A station over a graph of its own that ends with the block.
-
-    Args:
-        scene: Scene on the table.
-        config: Perception and seed.
-        lockstep: False lets simulated time pass as the wall clock's.
-
-    Raises:
-        ToolError: UNAVAILABLE where the graph does not start.
-    """
-    with lockstep_graph(config, scene, lockstep) as graph:
-        from toolhand.sim.ros.station import RosStation
-        from toolhand.tool_nodes.ros.link import RosLink
-
-        with RosLink(graph.environment) as link:
-            yield RosStation(link, config)
-
-
-@contextlib.contextmanager
 def lockstep_graph(
     config: StationConfig, scene: Scene | None = None, lockstep: bool = True, driver: str = "ideal"
 ) -> Iterator[LaunchedGraph]:
-    """A graph with the backends of a configuration until the block ends; arguments and errors as of `ros_station`.
+    """A graph with the backends of a configuration until the block ends.
 
     Args:
         config: Perception and seed.
         scene: Scene on the table; the example where None.
-        lockstep: Physics advance only on request, see `ros_station`.
+        lockstep: False lets simulated time pass as the wall clock's.
         driver: Manners of the arm's driver, see `toolhand.sim.ros.driver`.
+
+    Raises:
+        ToolError: UNAVAILABLE where the graph does not start.
     """
     use_client()
     from toolhand.sim.scene.files import scene_yaml

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.ros.station import ros_station
 from toolhand.bench.grasp.calls import middle_of, true_ids
-from toolhand.sim.ros.graph import ros_station
 from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.catalogue import load_catalogue

@@ -17,6 +17,7 @@ from simulation_interfaces.srv import ResetSimulation
 
 from rclpy_zenoh.launch import LaunchedGraph
 from tests.ros.agent.hearing import Hearing
+from tests.ros.station import ros_station
 from tests.sockets import listening, only_loopback
 from toolhand.agent_node.console.terminal import Interrupt
 from toolhand.agent_node.events import Event, Thought, ToolAnswered, ToolCalled
@@ -25,7 +26,7 @@ from toolhand.agent_node.ros.operator import Operator
 from toolhand.cli.options import DefaultText
 from toolhand.cli.run_command import RunCommand
 from toolhand.cli.run_over_ros import run_over_ros
-from toolhand.sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_graph
+from toolhand.sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, started_graph
 from toolhand.sim.ros.station import RemoteWorld
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.tasks import paper_task
