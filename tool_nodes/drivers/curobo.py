@@ -79,7 +79,8 @@ class CuroboVersion(Protocol):
     _Cuboid: Any
     _World: Any
     _State: Any
-    _nothing = _failed = ""
+    _nothing: str
+    _failed: str
 
     def attach(self, link: str, balls: FloatArray) -> None:
         """Put balls (N, 4) onto a link, as many as it has room for."""
@@ -197,7 +198,7 @@ class CuroboPlanner:
             if not has_solution(T, q, self._kinematics):
                 failure = failure or no_solution(T, self._robot)
                 continue
-            path = self._asked(scene, lambda T=T: self._curobo.to_pose(q - turned, pose_list(T), self._planning_s))
+            path = self._asked(scene, self._pose_question(q - turned, pose_list(T)))
             if isinstance(path, str):
                 failure = _no_path(path)
                 continue
@@ -209,6 +210,9 @@ class CuroboPlanner:
             failure = _no_path("it ends where no joint positions within the limits are exactly at the pose")
         assert failure is not None  # there is a pose, or `reachable_poses` has raised
         raise failure
+
+    def _pose_question(self, q: FloatArray, pose: list[float]) -> Callable[[], FloatArray | str]:
+        return lambda: self._curobo.to_pose(q, pose, self._planning_s)
 
     def _turned(self, q: FloatArray) -> FloatArray:
         """Whole turns (n,) of the joints without stops [rad]: cuRobo gives these a range of two turns about 0."""
