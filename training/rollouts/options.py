@@ -65,7 +65,7 @@ class RolloutOptions:
     world: Annotated[
         str,
         tyro.conf.arg(
-            help=f"Which tools err and how, in place of perception and difficulty: {listed(tuple(WORLDS))}; "
+            help=f"Which tools err and how, in place of perception and difficulty: {listed(tuple(WORLDS))}. "
             "NAME:STRENGTH, from 0 to 1, has it weaker. No world where empty."
         ),
     ] = ""
