@@ -14,8 +14,15 @@ RUN_COMMAND = "/run_command/_action/send_goal"
 """The service that every graph with an agent offers."""
 
 
-def use_client() -> bool:
-    """Make rclpy importable. True for the client that needs no ROS 2. Raises ToolError UNAVAILABLE."""
+def use_client(graph: bool = True) -> bool:
+    """Make rclpy importable. True for the client that needs no ROS 2.
+
+    Args:
+        graph: False where no node of a graph is spoken to, only messages of others are read.
+
+    Raises:
+        ToolError: UNAVAILABLE where rclpy, or for a graph the interfaces of this project, cannot be imported.
+    """
     try:
         from rclpy_zenoh.overlay import install
 
@@ -25,7 +32,7 @@ def use_client() -> bool:
         raise unavailable(
             f"The ROS 2 client cannot be loaded: {error}.", f"Install it with: {pip_install('eclipse-zenoh xxhash')}"
         ) from error
-    if not pip_client:
+    if graph and not pip_client:
         _require_interfaces()
     return pip_client
 

@@ -45,7 +45,7 @@ def recorded_frames(
     Raises:
         ToolError: INVALID_ARGUMENT for a file that is damaged, or without such images, with the reason of the first.
     """
-    use_client()  # the live reader is written for rclpy's types
+    use_client(graph=False)  # the live reader is written for rclpy's types
     from toolhand.tool_nodes.ros.recorded_camera import TF, TF_STATIC, compressed_topics, frames_of
 
     known = {names: compressed_topics(names) for names in _KNOWN[camera]}

@@ -17,3 +17,4 @@ def test_a_ros_2_without_the_interfaces_of_this_project_says_how_to_build_them(m
     with pytest.raises(ToolError, match="colcon build --packages-select toolhand_interfaces") as error:
         use_client()
     assert error.value.code is ErrorCode.UNAVAILABLE
+    assert use_client(graph=False) is False, "recordings are read without them"
