@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import rclpy.action
@@ -50,14 +51,23 @@ class ActionClient(NotedFirst, rclpy.action.ActionClient):
             sent: What `send_goal_async` returned.
             goal_id: The goal's id, as it was given to it.
         """
-        taken = self._action_type.Impl.SendGoalService.Response(accepted=True)
-        ClientGoalHandle(self, goal_id, taken).cancel_goal_async()
         sent.add_done_callback(_cancel_if_accepted)
+        if server_is_there(self.server_is_ready):
+            taken = self._action_type.Impl.SendGoalService.Response(accepted=True)
+            ClientGoalHandle(self, goal_id, taken).cancel_goal_async()
 
 
 def new_goal_id() -> UUID:
     """A random id of a goal."""
     return UUID(uuid=list(uuid.uuid4().bytes))
+
+
+def server_is_there(is_there: Callable[[], bool]) -> bool:
+    """What `service_is_ready` or `server_is_ready` says; False where the client has been destroyed."""
+    try:
+        return is_there()
+    except Exception:  # the client was destroyed, or this node's context shut down; its classes differ between clients
+        return False
 
 
 def _cancel_if_accepted(sent: Future) -> None:

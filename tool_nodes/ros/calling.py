@@ -19,7 +19,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from toolhand.tool_nodes.ros.action_client import ActionClient, new_goal_id
+from toolhand.tool_nodes.ros.action_client import ActionClient, new_goal_id, server_is_there
 from toolhand.tool_nodes.ros.messages import BadMessage
 from toolhand.tool_nodes.ros.status import raise_failure
 
@@ -217,14 +217,6 @@ def _wait(
         if time.monotonic() >= end:
             raise ToolError(ErrorCode.TIMEOUT, f"{name} did not answer within {deadline_s:g} s.")
     return True
-
-
-def server_is_there(is_there: Callable[[], bool]) -> bool:
-    """What `service_is_ready` or `server_is_ready` says; False where the client has been destroyed."""
-    try:
-        return is_there()
-    except Exception:  # the client was destroyed, or this node's context shut down; its classes differ between clients
-        return False
 
 
 def server_absent(name: str, waited_s: float) -> ToolError:

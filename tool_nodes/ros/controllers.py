@@ -76,14 +76,17 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True)
 class _Ended:
-    """How a goal ended: `status` as in action_msgs/msg/GoalStatus, unknown where it was refused, or not sent at all."""
+    """How a goal ended: `status` as in action_msgs/msg/GoalStatus, unknown where it was refused, or not sent at all.
+
+    `cause` is what kept it from being carried out, as part of a sentence; empty where that is not known.
+    """
 
     status: int
     result: Any = None
     halted: bool = False
     late: bool = False
     took_s: float = 0.0
-    why_not_running: str = ""
+    cause: str = ""
 
 
 class RosArm:
@@ -159,7 +162,7 @@ class RosArm:
         succeeded = ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0
         error = self._settled_distance(end) if succeeded else distance(self.state().q, end, self._robot)
         message, faulty = "", False
-        if why := fault.why or ended.why_not_running:
+        if why := fault.why or ended.cause:
             message, faulty = why, True
         elif watch.strayed:
             message = f"the arm was measured {watch.off_rad:.2f} rad off its path"
@@ -200,7 +203,7 @@ class RosArm:
         )
         if ended.halted:
             return GripperOutcome(MotionStatus.STOPPED, self.state().opening_m, False, "stopped")
-        if why := fault.why or ended.why_not_running:
+        if why := fault.why or ended.cause:
             return GripperOutcome(MotionStatus.FAILED, self.state().opening_m, False, why)
         if ended.result is None or ended.late or not (ended.result.reached_goal or ended.result.stalled):
             message = gripper_failure(ended.status, ended.result, ended.late, GRIPPER_LIMIT_S)
@@ -279,9 +282,7 @@ class RosArm:
                 return _Ended(GoalStatus.STATUS_UNKNOWN)
             active = self._send(client, goal, name)
             if active is None:
-                return _Ended(
-                    GoalStatus.STATUS_UNKNOWN, halted=self._halted, why_not_running=self._controllers.why_not(name)
-                )
+                return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self._halted, cause=self._controllers.why_not(name))
             try:
                 ended = self._see_through(active, name, limit_s, shortest_s, wrong)
             except ToolError:
@@ -292,8 +293,8 @@ class RosArm:
             if ended.status == GoalStatus.STATUS_SUCCEEDED:
                 return ended
             self._wait_until_still(patient=not self._faults.present)
-            why = ended.why_not_running or ("" if ended.halted else self._controllers.why_not(name))
-            return replace(ended, why_not_running=why)
+            why = ended.cause or ("" if ended.halted else self._controllers.why_not(name))
+            return replace(ended, cause=why)
 
     @property
     def _halted(self) -> bool:

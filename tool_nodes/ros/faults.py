@@ -21,7 +21,8 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.ros.calling import Deadlines, call, server_is_there
+from toolhand.tool_nodes.ros.action_client import server_is_there
+from toolhand.tool_nodes.ros.calling import Deadlines, call
 from toolhand.tool_nodes.stop_latch import StopLatch
 
 FAULT_TOPIC = "fault_controller/internal_fault"

@@ -13,8 +13,8 @@ from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
 from toolhand.tool_nodes.results import unavailable
-from toolhand.tool_nodes.ros.action_client import ActionClient
-from toolhand.tool_nodes.ros.calling import Deadlines, call, server_gone, server_is_there
+from toolhand.tool_nodes.ros.action_client import ActionClient, server_is_there
+from toolhand.tool_nodes.ros.calling import Deadlines, call, server_gone
 
 CHUNK = 50
 """Most time steps of one request in lockstep."""
