@@ -145,6 +145,10 @@ def _consistent(settings: Settings) -> Settings:
     require_sensor(settings.sensor)
     if settings.driver == "ros2_control" and (settings.lockstep or settings.real_time_factor != 1.0):
         raise invalid("With driver:=ros2_control time passes as on the wall: lockstep:=false real_time_factor:=1.0.")
+    if settings.driver == "ros2_control" and settings.fault.startswith(("controller_", "arm_", "clock_")):
+        raise invalid(
+            f"With driver:=ros2_control clock and controllers are elsewhere: {settings.fault} is no fault here."
+        )
     if settings.fault in DRIVER_FAULTS and settings.driver != "kortex":
         raise invalid(f"The fault {settings.fault} is one of the driver kortex: start with driver:=kortex.")
     return settings

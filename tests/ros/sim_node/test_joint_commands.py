@@ -79,8 +79,10 @@ def test_what_is_no_command_of_this_robot_moves_nothing(graph: Graph, positions:
     assert abs(newest(heard)["joint_1"] - PARK[0]) < 0.01
 
 
-@pytest.mark.parametrize("setting", [{"lockstep": True}, {"real_time_factor": 0.0}])
-def test_time_that_is_not_the_walls_is_refused(start: Callable[..., Graph], setting: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "setting", [{"lockstep": True}, {"real_time_factor": 0.0}, {"fault": "arm_deaf"}, {"fault": "clock_jump"}]
+)
+def test_what_is_a_controller_managers_is_refused(start: Callable[..., Graph], setting: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="driver:=ros2_control") as error:
         start(driver="ros2_control", **setting)
     assert error.value.code is ErrorCode.INVALID_ARGUMENT
