@@ -24,13 +24,13 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start_process(router: str) -> Iterator[Start]:
+def start_process(router: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router)  # of the observer in this process, too
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         environment = os.environ | {
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'ros2_ws/src/rclpy_zenoh'}",
-            "RCLPY_ZENOH_ROUTER": router,
             "ROS_DOMAIN_ID": str(DOMAIN),
         }
         command = [sys.executable, "-m", "rclpy_zenoh.run", "toolhand.sim.sim_node", "--ros-args", *arguments]
