@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,13 @@ _NOTABLE_SHARE = 1e-4
 """A file shows what the code draws if at most this share of pixels differs by more levels: machines round otherwise."""
 
 _QUALITIES = (80, 70, 60, 50)
-_SHOWN_CHARACTERS = 240
-_COLUMNS = 114
+_SHOWN_CHARACTERS = 200
+_USE = re.compile(r" Use \$.*?(?=$| \(backend)", re.DOTALL)
+"""The sentence that tells a model which variables a result left; the page lists them with their shapes."""
+_COLUMNS = 116
+
+_USUAL_LENGTH = ", at most 300 characters"
+"""The bound of most strings, which the introduction names once."""
 
 _IMAGE_ARGUMENTS = ("image_index", "image_idx", "img_path")
 """Arguments that name an image; the introduction says how, for all tools of a suite."""
@@ -84,6 +89,7 @@ scene camera's frame (OpenCV) [m] | `image_index` (also `image`): 0, 1, ... or a
   image, so depth and words work in them, too. An image without that link is seen by its colours.
 - **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
   One that belongs to another image than the call's is refused.
+- **Strings** have at most 300 characters where nothing else is said.
 - **Errors** are one sentence, `Error CODE: ...`. A failed call leaves no variable that it was to make, not even an
   older one of that name. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
@@ -93,18 +99,26 @@ scene camera's frame (OpenCV) [m] | `image_index` (also `image`): 0, 1, ... or a
 """
 
 _EXAMPLES_LEAD = (
-    "The example calls, written as functions ([protocols](papers.md#conversations) say how models write them), look at "
-    "the images {images}, shown here in this order: at `table` where nothing else is said. "
-    '"After" names calls made before, for their variables. Long results are cut in the middle.'
+    "Below the arguments of a tool stands an example call, written as a function "
+    "([protocols](papers.md#conversations) say how models write it): the calls that it comes after, the variables "
+    "that it leaves with their shapes, its result (a long one cut in the middle), and the image that it shows. It "
+    "looks at one of the images {images}, shown here in this order: at `table` where nothing else is said."
 )
 
 
 @dataclass(frozen=True)
 class ExampleResult:
-    """What the example of a tool gave: its text, and its image (H, W, 3) or None."""
+    """What the example of a tool gave.
+
+    Attributes:
+        text: Its text.
+        rgb: Its image (H, W, 3) or None.
+        shapes: Shape of each variable that it left, by name; () for what is no array.
+    """
 
     text: str
     rgb: NDArray[np.uint8] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,7 +224,10 @@ def _answer(spec: ToolSpec, family: Family, station: Station, images: Mapping[st
         raise RuntimeError(f"the example of {spec.name} failed: {result.text}")
     if result.backend and family in FAMILIES and result.backend not in family.backend_names:
         raise RuntimeError(f"{spec.name} was answered by {result.backend!r}, which its family does not list")
-    return ExampleResult(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
+    rgb = None if record.image_index is None else session.images[record.image_index].rgb
+    return ExampleResult(
+        result.text, rgb, {name: getattr(value, "shape", ()) for name, value in result.variables.items()}
+    )
 
 
 def _images_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
@@ -237,14 +254,9 @@ def _entry(spec: ToolSpec, answer: ExampleResult, shared: Sequence[str], opening
     arguments = [line for line in _arguments(spec) if line not in shared]
     if arguments:
         lines.append("\n".join(arguments) + "\n")
-    example = example_of(spec)
-    before = [f"`{name}`" for name in example.before]
-    seen = [] if example.image == TABLE else [f"On `{example.image}`"]
-    if seen or before:
-        lines.append(_wrapped(", ".join([*seen, *([f"After {', '.join(before)}"] if before else [])]) + ":"))
-    call = _call(spec, example.arguments)
-    text = answer.text.removeprefix(opening).lstrip("\n")
-    lines.append(textwrap.indent(f"{call}\n{_in_columns(_shortened(text))}\n", "    "))
+    lines.append(_wrapped(f"{_call(spec, answer)}:"))
+    text = _USE.sub("", answer.text.removeprefix(opening).lstrip("\n"))
+    lines.append(textwrap.indent(_in_columns(_shortened(text)), "    ") + "\n")
     if answer.rgb is not None:
         lines.append(f"![{spec.name}](tools/{spec.name}.jpg)\n")
     return "\n".join(lines)
@@ -258,7 +270,7 @@ def _argument(spec: ToolSpec, name: str) -> str:
     need = "" if name in spec.required else _default(spec, name)
     others = [f"`{other}`" for other, own in spec.renamed.items() if own == name]
     also = f", also {' '.join(others)}" if others else ""
-    form = describe_schema(spec.kinds[name].schema())
+    form = describe_schema(spec.kinds[name].schema()).replace(_USUAL_LENGTH, "")
     return _wrapped(f"- `{name}` ({form}{need}{also}): {spec.argument_docs.get(name, '')}", indent="  ").rstrip("\n")
 
 
@@ -307,15 +319,25 @@ def _range(schema: Mapping[str, Any]) -> str:
     return f" >= {low:g}" if low is not None else ""
 
 
-def _call(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    written = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return f"{spec.name}({', '.join(written)})"
+def _call(spec: ToolSpec, answer: ExampleResult) -> str:
+    """The example of a tool as a function, on which image, after which calls, and which variables it leaves."""
+    example = example_of(spec)
+    written = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in example.arguments.items())
+    said = f"`{spec.name}({', '.join(written)})`"
+    if example.image != TABLE:
+        said += f" on `{example.image}`"
+    if example.before:
+        said += f" after {', '.join(f'`{name}`' for name in example.before)}"
+    if answer.shapes:
+        left = (f"`${name}` {'x'.join(map(str, shape))}".rstrip() for name, shape in answer.shapes.items())
+        said += f" leaves {', '.join(left)}"
+    return said
 
 
 def _shortened(text: str) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
-    tail = _SHOWN_CHARACTERS // 2
+    tail = _SHOWN_CHARACTERS // 3
     head = text[: _SHOWN_CHARACTERS - tail].rpartition(" ")[0]
     return f"{head} [...] {text[-tail:].partition(' ')[2]}"
 
