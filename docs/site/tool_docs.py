@@ -57,8 +57,9 @@ _NOTABLE_SHARE = 1e-4
 
 _QUALITIES = (80, 70, 60, 50)
 _SHOWN_CHARACTERS = 200
-_USE = re.compile(r" Use \$.*?(?=$| \(backend)", re.DOTALL)
-"""The sentence that tells a model which variables a result left; the page lists them with their shapes."""
+_USE = re.compile(r" Use \$.*?(?=$| \(backend)| \(backend: sim\)$", re.DOTALL)
+"""What of a result the page leaves out: the sentence about the variables, which it lists with their shapes, and the
+backend that answers if none is chosen."""
 _COLUMNS = 116
 
 _USUAL_LENGTH = ", at most 300 characters"
@@ -92,9 +93,9 @@ scene camera's frame (OpenCV) [m] | `image_index` (also `image`): 0, 1, ... or a
 - **Strings** have at most 300 characters where nothing else is said.
 - **Errors** are one sentence, `Error CODE: ...`. A failed call leaves no variable that it was to make, not even an
   older one of that name. Nothing is coerced.
-- **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
-  `analytic` the grasp sampler, `sandbox` the locked-down Python process. With `--station mock` recorded frames answer
-  as `mock`, and nothing moves; the names `mock_robot.*` work there, too.
+- **Backends** sign their results: `(backend: sim)`, left out below, is the simulator's truth with noise, `pixels`
+  colours and depth, `analytic` the grasp sampler, `sandbox` the locked-down Python process. With `--station mock`
+  recorded frames answer as `mock`, and nothing moves; the names `mock_robot.*` work there, too.
 - A call is refused after three times in a row where its result cannot have changed. Times are simulated time.
 """
 
