@@ -56,7 +56,7 @@ _NOTABLE_SHARE = 1e-4
 """A file shows what the code draws if at most this share of pixels differs by more levels: machines round otherwise."""
 
 _QUALITIES = (80, 70, 60, 50)
-_SHOWN_CHARACTERS = 200
+_SHOWN_CHARACTERS = 170
 _USE = re.compile(r" Use \$.*?(?=$| \(backend)| \(backend: sim\)$", re.DOTALL)
 """What of a result the page leaves out: the sentence about the variables, which it lists with their shapes, and the
 backend that answers if none is chosen."""
@@ -102,7 +102,7 @@ scene camera's frame (OpenCV) [m] | `image_index` (also `image`): 0, 1, ... or a
 _EXAMPLES_LEAD = (
     "Below the arguments of a tool stands an example call, written as a function "
     "([protocols](papers.md#conversations) say how models write it): the calls that it comes after, the variables "
-    "that it leaves with their shapes, its result (a long one cut in the middle), and the image that it shows. It "
+    "that it leaves with their shapes, its result (the beginning of a long one), and the image that it shows. It "
     "looks at one of the images {images}, shown here in this order: at `table` where nothing else is said."
 )
 
@@ -338,9 +338,7 @@ def _call(spec: ToolSpec, answer: ExampleResult) -> str:
 def _shortened(text: str) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
-    tail = _SHOWN_CHARACTERS // 3
-    head = text[: _SHOWN_CHARACTERS - tail].rpartition(" ")[0]
-    return f"{head} [...] {text[-tail:].partition(' ')[2]}"
+    return text[:_SHOWN_CHARACTERS].rpartition(" ")[0] + " [...]"
 
 
 def _in_columns(text: str) -> str:
