@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from toolhand.sim.scene.scenes import PlacedObject, Scene
 from toolhand.sim.snapshot import ObjectState, Snapshot
 from toolhand.sim.tasks.predicates import (
@@ -22,7 +23,7 @@ from toolhand.sim.tasks.predicates import (
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.geometry import look_at
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)
@@ -176,9 +177,8 @@ def test_in_follows_a_turned_bin() -> None:
 
 def test_only_containers_take_objects_in() -> None:
     for name in ("red_box_1", "blue_cup_1"):
-        with pytest.raises(ToolError, match="no container") as caught:
+        with refused(ErrorCode.INVALID_ARGUMENT, "no container"):
             holds("in", (name,), state("cola_1", HERE), state(name, (0.5, 0.3)))
-        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,8 @@ def test_on_needs_contact_and_the_centre_over_the_top(dx: float, touching: str, 
     ],
 )
 def test_questions_that_make_no_sense_are_refused(relation: Relation, references: tuple[str, ...], said: str) -> None:
-    with pytest.raises(ToolError, match=said) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, said):
         holds(relation, references, state("milk_1", (0.48, -0.1)), state("cola_1", HERE))
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_there_are_eight_relations() -> None:
@@ -284,12 +283,10 @@ def test_a_ball_that_rolled_over_has_not_toppled() -> None:
 )
 def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
     bad = replace(state("red_box_1", STANDING["red_box_1"]), **broken)
-    with pytest.raises(ToolError, match="red_box_1") as caught:
+    with refused(ErrorCode.INTERNAL, "red_box_1"):
         judge(PLACED, bad)
-    assert caught.value.code is ErrorCode.INTERNAL
-    with pytest.raises(ToolError, match="red_box_1") as caught:
+    with refused(ErrorCode.INTERNAL, "red_box_1"):
         judge_pick(BEFORE, over(2.0, lifted("cola_1", 0.1), bad, *rest("cola_1", "red_box_1")), ["cola_1"])
-    assert caught.value.code is ErrorCode.INTERNAL
 
 
 def test_a_pick_and_a_place_give_a_point_each() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Reply
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
@@ -317,9 +318,8 @@ def test_an_environment_fails_by_seed_and_rollout_and_keeps_its_station_after_a_
     ],
 )
 def test_wrong_rates_are_one_clear_sentence(rates: Any, problem: str) -> None:
-    with pytest.raises(ToolError, match=re.escape(problem)) as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, re.escape(problem)) as error:
         FailingToolbox(Toolbox([Counting()]), Failures(rates), 0)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
     assert "\n" not in str(error.value)
 
 
@@ -340,9 +340,8 @@ def test_rates_are_read_from_yaml(tmp_path: Path) -> None:
 def test_a_bad_file_is_one_clear_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rates.yaml"
     path.write_text(text)
-    with pytest.raises(ToolError, match=r"(Failures on purpose|rates\.yaml(, line \d)?): .*\.$") as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, r"(Failures on purpose|rates\.yaml(, line \d)?): .*\.$"):
         load_failures(path)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
