@@ -12,16 +12,9 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from rclpy_zenoh.wire import start_router
 from tests.ros.sim_node.graph import Graph
 
 _domains = itertools.cycle(range(1, 100))
-
-
-@pytest.fixture(scope="session")
-def router() -> Iterator[str]:
-    with start_router() as process:
-        yield process.endpoint
 
 
 @pytest.fixture
