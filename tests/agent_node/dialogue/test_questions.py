@@ -45,7 +45,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=["sim", "pixels"])
 def station(request: pytest.FixtureRequest) -> Station:
-    return Station(parse_scene(SCENE), StationConfig(perception=request.param))
+    return Station(parse_scene(SCENE), StationConfig(perception=request.param, image_size=(320, 240)))
 
 
 def asked(
