@@ -1,7 +1,5 @@
 """A refusal: one error of a code, whose words name what is wrong."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a test costs decides which command runs it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -12,8 +12,6 @@ What has not been measured yet belongs to `make test`. Without `--tier` pytest r
 stands what it cost, and what cost more than anything else that its tier has.
 """
 
-from __future__ import annotations
-
 import bisect
 import gc
 import resource

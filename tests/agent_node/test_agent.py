@@ -1,7 +1,5 @@
 """The agent loop: order, budgets, stops, and when a command counts as done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a long conversation keeps, lets go and says about it."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A conversation that is driven from outside: the same as the agent's own loop, from any loop and any thread."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """`bench crowded`: one scene end to end, rows by gap, and numbers that are refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

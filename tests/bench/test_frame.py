@@ -1,7 +1,5 @@
 """The frame of benchmarks: found by their files, light until they run, one document from jobs over processes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

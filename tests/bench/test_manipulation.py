@@ -1,7 +1,5 @@
 """`bench manipulation`: records, rows, and a document that counts infrastructure errors without scoring them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, get_args

@@ -1,7 +1,5 @@
 """Who operates, who observes, and when a command is left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.refusals import refused

@@ -1,7 +1,5 @@
 """Packages that are installed and used on the command line, as the guides say."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Backends of somebody else's package that raise, want to end the process, lie or hang: one sentence, and no motion."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator

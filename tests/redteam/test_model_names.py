@@ -1,7 +1,5 @@
 """Model folders and names of the hub: nothing pickled is read, no code of a folder runs, no name leads elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a recording of somebody else's names is not asked, fetched or opened because the recording says so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

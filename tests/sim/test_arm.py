@@ -1,7 +1,5 @@
 """The simulated arm: it follows, it stops when told and stays stopped, and it reports what it measures."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable

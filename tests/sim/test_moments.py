@@ -1,7 +1,5 @@
 """Moments of a station: back to the beginning, or to any saved one, and everything goes on to the last bit."""
 
-from __future__ import annotations
-
 import pickle
 from ast import literal_eval
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Simulated perception: truth from ids, blurred as documented."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The world: lockstep, the same bytes for the same seed, and broken physics is never a result."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

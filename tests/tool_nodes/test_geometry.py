@@ -1,7 +1,5 @@
 """Rigid transforms and the pinhole camera."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

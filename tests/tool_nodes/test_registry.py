@@ -1,7 +1,5 @@
 """Backends by name: the project's own, somebody else's beside them, and what is said of names that are none."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tomllib

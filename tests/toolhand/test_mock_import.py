@@ -1,7 +1,5 @@
 """RGB-D images of real cameras, and of recorded runs, as data for the mock robot and as a camera."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

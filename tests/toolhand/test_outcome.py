@@ -1,7 +1,5 @@
 """How a run ended is told whatever becomes of its files, and whose mistake it was is in the exit status."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

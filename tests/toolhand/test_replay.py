@@ -1,7 +1,5 @@
 """`toolhand replay`: the same words and the same result, again and again; and the same motion in the simulator."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

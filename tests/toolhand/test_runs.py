@@ -1,7 +1,5 @@
 """`toolhand runs`: every run and nothing else, whatever lies in the folder."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`toolhand talk`, `toolhand dialogue`, and sentences of `toolhand run` that are more than one command."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

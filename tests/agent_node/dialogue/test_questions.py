@@ -1,7 +1,5 @@
 """Questions: answered by what the tools measure, with numbers and their uncertainty; nothing moves."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Streams as gateways really send them: what carries nothing is passed over, and the turn that was sent is read."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from dataclasses import replace

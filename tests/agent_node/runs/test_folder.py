@@ -1,7 +1,5 @@
 """The run folder: trajectories in chat format, and files that are complete or absent."""
 
-from __future__ import annotations
-
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor

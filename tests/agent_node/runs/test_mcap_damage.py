@@ -1,7 +1,5 @@
 """A recording from anywhere: whatever was cut, changed or made up in it ends in one sentence."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

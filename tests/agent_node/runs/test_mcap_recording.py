@@ -1,7 +1,5 @@
 """A run as MCAP: what other people's readers find in it, and that it is there complete or not at all."""
 
-from __future__ import annotations
-
 import gc
 import io
 import json

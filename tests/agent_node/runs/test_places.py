@@ -1,7 +1,5 @@
 """The place that a command has asked for is drawn in its report, and stands in its result as data."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report: what it shows, that nothing in it can act, and that it stays small."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

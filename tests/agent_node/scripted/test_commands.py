@@ -1,7 +1,5 @@
 """Plans as commands: what is picked up, where it goes, and what is refused with which code."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """The robot remembers by which words it grasped what it holds, and takes no other name for it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node.scripted.test_scripted import TextWorld, item, run

@@ -1,7 +1,5 @@
 """A policy that writes down what it hears, tools that move nothing, and 50 things that operators say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which scenes a grasp benchmark works at: sets, folders, kinds, and what is asked for in each."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The agent's node over tools of this process, and an operator in another context who sends it commands."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """A stop ends the command that it meets, whatever is reset meanwhile; an observer's command moves nothing at all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What operators say to a graph goes on with what each has said before, over any number of commands."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Rollouts over graphs of ROS 2 in lockstep: the same conversations, rewards and measured stages as in process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

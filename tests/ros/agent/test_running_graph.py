@@ -1,7 +1,5 @@
 """A graph that somebody has started: used where it is what was asked for, left alone where it is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

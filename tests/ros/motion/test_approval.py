@@ -1,7 +1,5 @@
 """Approval over ROS: the operator's token and the very hash, once, in time, of this graph; no goal weakens the mode."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

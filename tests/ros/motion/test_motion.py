@@ -1,7 +1,5 @@
 """Grasps and placements over a free-running simulator: feedback, cancel at every stage, approval, one at a time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from math import nan

@@ -1,7 +1,5 @@
 """Strangers on the graph: the operator's token does not travel, and what they publish is not believed."""
 
-from __future__ import annotations
-
 import copy
 import os
 import stat

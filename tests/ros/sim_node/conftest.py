@@ -1,7 +1,5 @@
 """A router, and simulators with a domain of their own."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any

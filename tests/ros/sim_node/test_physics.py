@@ -1,7 +1,5 @@
 """The physics thread: order, pace, rest, preemption and what happens when the physics fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A router and a domain for each module, a node that is spun, a camera to be misused, and nodes in other processes."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Which backends a node gets, and what the simulated one says when the simulator is silent."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

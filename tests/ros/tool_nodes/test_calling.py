@@ -1,7 +1,5 @@
 """Calls of another process that is absent, slow, stopped, killed, restarted or talks nonsense."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The tools over sim_node in lockstep against the station in process: the same scene, the same steps, equal results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

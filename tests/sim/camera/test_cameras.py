@@ -1,7 +1,5 @@
 """The ray camera against geometry, MuJoCo's own rays and, where there is one, OpenGL."""
 
-from __future__ import annotations
-
 import sys
 from collections import OrderedDict
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Folders of meshes as sets: what they are called, what becomes of them, and what is refused in one sentence."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The products of the simulated world, as bodies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

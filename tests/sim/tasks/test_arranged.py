@@ -1,8 +1,6 @@
 """Tasks of several objects, of gestures and of nothing: each says yes to what was asked for and no to its
 neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

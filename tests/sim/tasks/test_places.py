@@ -1,7 +1,5 @@
 """Places of one's own judgement: for each where an object counts as there, and where it does not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Relations and verdicts: what counts as what. Numbers at both sides of each threshold: test_thresholds.py."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

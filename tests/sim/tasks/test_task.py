@@ -1,7 +1,5 @@
 """Tasks that score themselves, from what the simulator knows of an episode."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The numbers that decide a score, at both sides of each, written out: no threshold is compared with itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

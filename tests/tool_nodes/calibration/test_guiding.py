@@ -1,7 +1,5 @@
 """Guided poses: planned, approved, and taken."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

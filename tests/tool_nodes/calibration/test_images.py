@@ -1,7 +1,5 @@
 """The board in simulated images: found, or refused with what to do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

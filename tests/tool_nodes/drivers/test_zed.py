@@ -1,7 +1,5 @@
 """A ZED over a double of pyzed.sl, made of the signatures of 5.4.0: images, and one sentence for each fault."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

@@ -1,7 +1,5 @@
 """Grasps of primitives, checked against geometry that the generator never sees."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import mujoco

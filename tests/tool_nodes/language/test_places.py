@@ -1,7 +1,5 @@
 """Places in words and back; the examples of places.yaml are its tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

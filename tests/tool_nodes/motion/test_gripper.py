@@ -1,7 +1,5 @@
 """The 2F-85's formulas against the compiled model."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

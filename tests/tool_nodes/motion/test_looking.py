@@ -1,7 +1,5 @@
 """A look from the wrist is a guarded motion there and back, and its image lacks the hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A cloud of points in the collision scene: balls that the planner meets exactly, and goes around."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

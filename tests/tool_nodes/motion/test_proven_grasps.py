@@ -1,7 +1,5 @@
 """A grasp is a success when the jaws are steady and an image shows that the target is gone, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """No robot folder is faster or stronger than its URDF, its maker's limits or the guard's own; nothing is clipped."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is wrong with a robot.yaml is said in one sentence that names the file and the key."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

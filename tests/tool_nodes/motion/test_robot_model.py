@@ -1,7 +1,5 @@
 """The URDF and the compiled model against numbers written down here by hand."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import mujoco

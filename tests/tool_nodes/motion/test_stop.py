@@ -1,7 +1,5 @@
 """A stop ends what was going on for good: a reset a moment later brings nothing of it back."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

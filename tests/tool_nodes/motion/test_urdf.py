@@ -1,7 +1,5 @@
 """What is wrong with a URDF is said in one sentence with file, line and element; nothing hangs, nothing is guessed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """Looking at images: whole camera images, crops and drawings of them, and foreign ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

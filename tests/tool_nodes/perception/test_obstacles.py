@@ -1,7 +1,5 @@
 """Height map and obstacle boxes against scenes whose geometry is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import mujoco

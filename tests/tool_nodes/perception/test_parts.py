@@ -1,7 +1,5 @@
 """Objects that stand side by side and touch are told apart, whether they are known or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Perception from pixels on rendered scenes: what is seen, where, and what it is taken for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Areas of places, names of products, and answers of a wrong size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

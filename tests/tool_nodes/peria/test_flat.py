@@ -1,7 +1,5 @@
 """Finding objects in drawings by colour alone: regions, names, words and points."""
 
-from __future__ import annotations
-
 import io
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """What is exported says the same robot as the project has it, to a reader that shares no code with it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """Programs that mean well: what they see, and what comes back."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

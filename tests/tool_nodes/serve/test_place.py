@@ -1,7 +1,5 @@
 """What another user of the machine has prepared is neither read nor joined, and nothing of it is ended or removed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

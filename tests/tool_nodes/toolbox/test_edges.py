@@ -1,7 +1,5 @@
 """The edges of what the toolbox takes and keeps: old images, images that are none, declarations, long errors."""
 
-from __future__ import annotations
-
 import threading
 from typing import Annotated, Any
 

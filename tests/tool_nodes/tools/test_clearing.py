@@ -1,7 +1,5 @@
 """The tools that get at what lies under other objects."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Environments of engines: what is pinned, and what one is told who lacks them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

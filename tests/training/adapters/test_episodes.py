@@ -1,7 +1,5 @@
 """What engines are given needs none of them: settings, rows, turns, and the files that verl reads."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib import import_module

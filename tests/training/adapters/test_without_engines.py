@@ -1,7 +1,5 @@
 """What the adapters do before any engine is there: the episodes that TRL is given, and what one is told without it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

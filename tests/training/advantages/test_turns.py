@@ -1,7 +1,5 @@
 """GiGPO and OR-GIGPO: groups and advantages against slow literal transcriptions."""
 
-from __future__ import annotations
-
 import random
 from difflib import SequenceMatcher
 from itertools import permutations

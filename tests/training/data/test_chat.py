@@ -1,7 +1,5 @@
 """Chat JSONL and Parquet: what is read is what was written, and nothing is half-written."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

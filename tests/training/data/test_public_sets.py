@@ -1,7 +1,5 @@
 """Public sets in their publishers' layouts: questions, marks computed by hand, totals, rows with something wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """The environment: the same episodes as run_episode, driven from outside, and never a reward for a broken system."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from dataclasses import replace

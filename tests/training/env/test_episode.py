@@ -1,7 +1,5 @@
 """Episodes: judged by the simulator's truth alone, and without a score when the system itself failed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

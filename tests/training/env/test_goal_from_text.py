@@ -1,7 +1,5 @@
 """A free sentence as a task: what the robot's own parser reads in the true scene, and that it says so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

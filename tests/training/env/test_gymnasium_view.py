@@ -1,7 +1,5 @@
 """The Gymnasium view: as its own checker wants it, and the same episode as the session's."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """Table and objects in the recording of a run: what the robot saw, what was true, and depth where it is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Named worlds: two pointers that err differently, and what each point truly lay on."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

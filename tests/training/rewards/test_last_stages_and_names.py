@@ -1,7 +1,5 @@
 """LAST's rewards, the stages of a manipulation, and rewards by name."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import exp
 

@@ -1,7 +1,5 @@
 """A group from one saved state: what was played before is shared to the pixel, what follows is each one's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records: what the policy was given and wrote, to the token and the pixel, in few bytes and read strictly."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a process does about one rollout: real episodes, seeds, what is scored, dropped or drawn again."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The careful teacher: what it asks, when it checks, how it goes on, and what it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A table says where it is from. Whoever calls what it does not have gets an Attri
 argument that it does not have, as from the package itself.
 """
 
-from __future__ import annotations
-
 import enum
 import inspect
 import json

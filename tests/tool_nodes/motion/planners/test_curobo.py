@@ -1,7 +1,5 @@
 """What cuRobo is given, by its versions, and one sentence for whatever goes wrong."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import re
 import sys

@@ -1,7 +1,5 @@
 """Whatever a planner answers, one sentence says why it is refused, and nothing of it moves."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from dataclasses import replace

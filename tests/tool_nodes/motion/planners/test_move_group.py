@@ -1,7 +1,5 @@
 """The planner `moveit`: what its messages to move_group hold, what the codes mean, and answers that are wrong."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

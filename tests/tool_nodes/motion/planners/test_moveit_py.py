@@ -1,7 +1,5 @@
 """What MoveItPy is told, and one sentence for whatever goes wrong."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator

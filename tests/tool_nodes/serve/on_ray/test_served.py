@@ -1,7 +1,5 @@
 """What is served, called as a conversation calls it; one cluster for all of these."""
 
-from __future__ import annotations
-
 import gc
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 What is called is decided by the grammar, and where that is led, by its leader: random weights know nothing.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence
