@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.refusals import refused
-from toolhand.sim.scene.scenes import PlacedObject, Scene
+from tests.sim.tasks import standing
+from tests.sim.tasks.standing import T_BASE_CAMERA, scene_of, snapshot, tilted
 from toolhand.sim.snapshot import ObjectState, Snapshot
 from toolhand.sim.tasks.predicates import (
     PlaceVerdict,
@@ -24,40 +25,22 @@ from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import look_at
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
-ZERO = (0.0, 0.0, 0.0)
-ITEMS = {
-    "cola_1": "cola",
-    "milk_1": "milk",
-    "milk_2": "milk",
-    "red_box_1": "red box",
-    "tuna_can_1": "tuna can",
-    "ketchup_1": "ketchup",
-    "black_bin_1": "black bin",
-    "white_bowl_1": "white bowl",
-}
-SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
-HEIGHT = {name: SCENE.find(name).asset.size_m[2] for name in ITEMS}
+NAMES = ("cola_1", "milk_1", "milk_2", "red_box_1", "tuna_can_1", "ketchup_1", "black_bin_1", "white_bowl_1")
+SCENE = scene_of(*NAMES)
+HEIGHT = {name: SCENE.find(name).asset.size_m[2] for name in NAMES}
 
 
 def state(name: str, x: float, y: float, up: float = 0.0, touching: str = "table") -> ObjectState:
     """Upright and at rest, so far over the table."""
-    position = np.array([x, y, workspace.TABLE_Z + HEIGHT[name] / 2 + up])
-    return ObjectState(name, position, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6), frozenset(touching.split()))
+    return standing.state(name, x, y, workspace.TABLE_Z + HEIGHT[name] / 2 + up, touching=touching)
 
 
-BEFORE = Snapshot(
-    0.0,
-    {
-        each.id: each
-        for each in (
-            state("cola_1", 0.48, 0.0),
-            state("milk_1", 0.48, 0.3),
-            state("milk_2", 0.48, -0.3),
-            state("red_box_1", 0.3, 0.3),
-            state("tuna_can_1", 0.3, -0.3),
-        )
-    },
+BEFORE = snapshot(
+    state("cola_1", 0.48, 0.0),
+    state("milk_1", 0.48, 0.3),
+    state("milk_2", 0.48, -0.3),
+    state("red_box_1", 0.3, 0.3),
+    state("tuna_can_1", 0.3, -0.3),
 )
 
 
@@ -226,13 +209,6 @@ def test_a_reference_stays_within_two_centimetres(
     verdict = place(PLACED, state("milk_2", x, y))
     reasons = () if where_it_was else ("milk_2 was moved by 2.1 cm.",)
     assert verdict.reasons == reasons
-
-
-def tilted(old: ObjectState, degrees: float, axis: int = 0) -> ObjectState:
-    half = np.radians(degrees) / 2
-    quat = np.array([np.cos(half), 0.0, 0.0, 0.0])
-    quat[1 + axis] = np.sin(half)
-    return replace(old, quat_wxyz=quat)
 
 
 @pytest.mark.parametrize(
