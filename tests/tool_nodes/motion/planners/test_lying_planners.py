@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gen3 import GEN3, NAMED_STATES
+from tests.gen3 import GEN3
 from tests.refusals import refused
+from tests.tool_nodes.motion.planners.tables import ASIDE, PARK
 from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.geometry import pose
@@ -21,8 +22,6 @@ from toolhand.tool_nodes.motion.timing import MOST_SAMPLES, SAMPLE_PERIOD, resam
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
-PARK = NAMED_STATES["Park"]
-ASIDE = PARK + 0.4 * np.eye(7)[0]
 RAISED = Kinematics(GEN3).fk(PARK)
 RAISED[2, 3] += 0.08
 WALL = CollisionScene((Box(pose(np.eye(3), [0.45, 0.0, 0.2]), np.array([0.25, 0.01, 0.2])),))

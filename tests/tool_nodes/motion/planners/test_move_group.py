@@ -13,10 +13,11 @@ from moveit_msgs.msg import CollisionObject, MoveItErrorCodes, OrientationConstr
 from shape_msgs.msg import SolidPrimitive
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
+from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, TIP_FRAME
 from tests.refusals import refused
 from tests.tool_nodes.motion.planners.over_double import over_double
 from tests.tool_nodes.motion.planners.questions import KINDS, draw_question
+from tests.tool_nodes.motion.planners.tables import ASIDE, PARK
 from toolhand.sim.ros.move_group_double import MoveGroupDouble
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.camera_checks import BadMessage
@@ -43,8 +44,6 @@ from toolhand.tool_nodes.ros.moveit_messages import (
 )
 from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
-PARK = NAMED_STATES["Park"]
-ASIDE = PARK + 0.4 * np.eye(7)[0]
 DOWN = np.diag([1.0, -1.0, -1.0])
 PATIENT = Deadlines(availability_s=30.0, response_s=60.0)
 """Bounds against hanging on a busy machine, not promises."""
