@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 CHECK_S = 30.0
-TEST_S = 760.0
+TEST_S = 700.0
 """What all tests of `make check` and of `make test` may cost [s of processor time, child processes included]: on two
 cores half as long, beside lint, types and the collection."""
 
