@@ -238,7 +238,8 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     """Let a report say what its phase cost, also when it goes from a worker to the process that writes."""
     report = yield
     now = _processor_s()
-    report.processor_s = now - SPENT.lap_s, dict(SPENT.set_up_s), sorted({*item.fixturenames, *SPENT.set_up_s})
+    used = {*SPENT.set_up_s, *(item.fixturenames if report.when == "setup" else ())}
+    report.processor_s = now - SPENT.lap_s, dict(SPENT.set_up_s), sorted(used)
     SPENT.lap_s = now
     SPENT.set_up_s.clear()
     return report
