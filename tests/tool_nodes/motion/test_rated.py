@@ -18,12 +18,6 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Trajectory
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the Gen3's folder, under another name."""
-    return Path(shutil.copytree(GEN3.folder, tmp_path / "my_robot"))
-
-
 def change(folder: Path, suffix: str, old: str, new: str, everywhere: bool = False) -> None:
     (file,) = folder.glob(f"*{suffix}")
     text = file.read_text()

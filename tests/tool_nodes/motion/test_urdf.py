@@ -25,12 +25,6 @@ ORIGIN_2 = '<origin xyz="0 0.005375 -0.12838" rpy="1.5707963267948966 0 0"/>'
 MESHED = '<collision name="base_column"><geometry><mesh filename="{}"/></geometry></collision>'
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the Gen3's folder, under another name."""
-    return Path(shutil.copytree(GEN3.folder, tmp_path / "my_robot"))
-
-
 def urdf_of(folder: Path) -> Path:
     (file,) = folder.glob("*.urdf")
     return file
