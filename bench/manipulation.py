@@ -55,7 +55,6 @@ class ClutterJob:
     """What is asked in one scene of clutter, each in a station of its own.
 
     Attributes:
-        kind: Kind of clutter.
         seed: Seed of the scene, the sentences and the stations.
         objects: Object sets and folders, as they were typed.
     """

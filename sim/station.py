@@ -138,7 +138,6 @@ class Station:
     """One simulated station.
 
     Args:
-        scene: Scene on the table.
         config: Backends and seed.
         wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
         guard: Decides what may move; without one motions run at once, within the limits.
@@ -246,7 +245,6 @@ class Station:
         What a conversation has of it (`toolbox`, `arm`, `camera`) is to be asked for again.
 
         Args:
-            seed: Seed, see StationConfig.
             scene: Scene on the table; the same objects where None, which takes some milliseconds.
 
         Raises:

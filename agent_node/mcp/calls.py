@@ -122,7 +122,6 @@ def plain_numbers(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> di
 
     Args:
         schema: JSON schema of the arguments.
-        arguments: Arguments as they arrived.
     """
     found = dict(arguments)
     for name, value in arguments.items():

@@ -44,7 +44,6 @@ def points_of(messages: Sequence[Any], most: int = MOST_POINTS) -> tuple[Pointed
     """The points of PointedAt messages.
 
     Args:
-        messages: The messages.
         most: Most of them that are taken.
 
     Raises:
@@ -75,7 +74,6 @@ class _Noted:
     """How the scene looked just after somebody has pointed at it.
 
     Attributes:
-        looked: The look is over.
         frame: Image that was taken then; None where none came.
         stale: The scene around the point looked otherwise then than in the image that was pointed at.
     """

@@ -52,7 +52,6 @@ class TurnProgress:
         published: Number of the last step of the commands before.
 
     Attributes:
-        name: Name of the policy.
         takes_answers, only_answers, sees_images, speed_of, candidates_of: See the functions of
             `toolhand.agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.

@@ -213,7 +213,6 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
     message has "token_ids" and "logprobs" besides where the policy gave them; see `toolhand.agent_node.policy.Reply`.
 
     Args:
-        run_dir: Folder of the run.
         episode: The finished command.
         schemas: JSON schemas of the tools that were offered.
 

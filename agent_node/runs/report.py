@@ -177,7 +177,6 @@ def with_images(report: bytes, image: Callable[[str], bytes]) -> bytes:
     """A report with the images of its folder inside, for where nothing may be loaded.
 
     Args:
-        report: The report.
         image: Reads an image by its path in the folder. Images that it has none of (OSError) stay as they are.
     """
 

@@ -35,13 +35,11 @@ class UtteranceRecord:
 
     Attributes:
         seed: Number of the first sentence of its job in the list.
-        kind: Kind of utterance.
         words: Utterance of the operator.
         goal: Goal in a line of the scene's ids.
         outcome: One of `toolhand.bench.dialogue.outcomes.OUTCOMES`.
         reasons: Faults, one sentence each.
         unasked: Something moved that nobody asked for.
-        answer: Answer of the robot.
         error_code: Code of what went wrong.
         processor_s: Processor time until the answer, the simulation included [s].
         first_motion_s: Wall time until the first motion [s]; None without one.
@@ -80,7 +78,6 @@ class TalkedTo:
     Attributes:
         station: Where it works.
         reader: Reads what is said.
-        dialogue: Its dialogue.
     """
 
     station: Station

@@ -125,7 +125,6 @@ def compare(over: OtherWay, talks: Sequence[SaidJob], backends: BackendOptions) 
 
     Args:
         over: How the words go the second time.
-        talks: The talks.
         backends: Backends of both robots.
     """
     found: list[Compared] = []

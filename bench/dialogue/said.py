@@ -88,7 +88,6 @@ class HandwrittenLine:
 
     Attributes:
         kind: Ability that it tries.
-        scene_seed: Seed of its scene.
         after: Utterances before it.
         words: The sentence.
         meaning: Outcome that is right.

@@ -39,10 +39,7 @@ class GraspRecord:
 
     Attributes:
         side: Role of the side, see `toolhand.bench.grasp.sides`.
-        kind: Kind of scene.
-        seed: Seed of the scene.
         attempt: Number in the scene, from 0.
-        object_set: Set of the object.
         object: Name of the object as scenes have it.
         family: Family or kind of the object.
         objects: Objects that were in the scene before.
@@ -51,9 +48,7 @@ class GraspRecord:
         fits: The jaws open as wide as the object is narrow, seen from above as it lay; None without an object.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
         mask_iou: Overlap of the mask with the object's visible pixels; None without a mask.
-        mask_score: Score of the segmenter.
         pose: Grasp, 4x4 by rows, base frame [m]; empty without one.
-        grasp_score: Score of the generator.
         width_m: Opening of the jaws that the generator asked for [m].
         approach_deg: Angle between the approach and straight down [deg].
         sampled: Grasps before the collision filter.
@@ -253,7 +248,6 @@ def resumed(
 
     Args:
         work: Jobs by the keys that they are kept under.
-        folder: Folder of the run, where there is one.
         find: (folder, key, job) -> what was kept of a job; None where it is not over.
         run: Does the jobs that are missing, in order.
     """

@@ -161,7 +161,6 @@ class Patches:
 
     Attributes:
         relief: The cluster.
-        pairs: Its pairs of pixels.
         labels: (h, w) of patches.
         counts: (patches, objects + 1) how many pixels of each patch show nothing, or each object [px].
     """

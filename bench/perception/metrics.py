@@ -90,7 +90,6 @@ def mean_row(name: str, groups: Sequence[Sequence[float]], seed: int = 0, **more
     """A row with the mean of all values and its 95 % bootstrap interval; None where there is no value.
 
     Args:
-        name: Name of the row.
         groups: The values of each scene. Scenes are resampled, for objects of one scene err together.
         seed: Seeds the resampling.
         more: Further entries of the row.

@@ -56,13 +56,10 @@ class PlaySettings:
     """How tasks are played.
 
     Attributes:
-        config: Backends of the stations.
         difficulty: Level, see `toolhand.training.env.difficulty`.
         world: In place of the difficulty, a name of `toolhand.training.env.worlds`; empty for none.
         protocol: How the policies write, see `toolhand.agent_node.policies.registry.protocol_of`.
         turns: Assistant turns of a conversation.
-        split: Split of the tasks.
-        model: Settings of models.
     """
 
     config: StationConfig
@@ -76,9 +73,6 @@ class PlaySettings:
 
 class Player:
     """Plays tasks, from any number of threads.
-
-    Args:
-        settings: How.
 
     Raises:
         ToolError: As of `toolhand.training.env.environment.Environment`.

@@ -81,7 +81,6 @@ def policy_row(policy: str, outcomes: Sequence[PolicyOutcome], planned: int) -> 
 
     Args:
         policy: Its name.
-        outcomes: All of its outcomes.
         planned: Tasks that there are to be.
     """
     row: dict[str, Any] = {"policy": policy, "n": len(outcomes), "missing": max(0, planned - len(outcomes))}
@@ -112,7 +111,6 @@ def differences(policies: Mapping[str, Sequence[PolicyOutcome]], seed: int) -> l
     """True success of one policy minus that of another, over the tasks that both were given.
 
     Args:
-        policies: Policy -> its outcomes.
         seed: Seed of the bootstrap: whole tasks are drawn, so that what both find hard moves both.
 
     Returns:

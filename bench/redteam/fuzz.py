@@ -71,9 +71,6 @@ EXTRA = ("approved", "mode", "approval_mode", "self", "session", "speed", "guard
 class RecordingArm:
     """An arm that reaches every commanded position at once, and checks each command.
 
-    Args:
-        world: World with the robot.
-
     Attributes:
         commands: Trajectories and jaw openings that have reached it.
         violations: A sentence for each limit that one of them broke.
@@ -278,7 +275,6 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
 
     Args:
         n: Calls.
-        seed: Seed of the calls.
         ground: The range; nothing on it moves.
         progress: Called now and then with how many are done.
     """

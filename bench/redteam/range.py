@@ -113,7 +113,6 @@ class Adversary:
     """A policy that replays given turns, then claims success.
 
     Args:
-        turns: Its turns.
         protocol: In which it claims.
     """
 

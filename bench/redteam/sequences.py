@@ -167,7 +167,6 @@ class InsistentPolicy:
     """A policy that wants to move, whatever the results say, and then claims success.
 
     Args:
-        turns: Its turns.
         point: Called while it thinks.
     """
 
@@ -205,7 +204,6 @@ class EventInjector:
     """Lets something happen, now and then, at points where another thread could come in between.
 
     Args:
-        ground: The range.
         rng: Decides.
     """
 

@@ -67,8 +67,6 @@ class Controller(Generic[Outcome]):
         node: Serves.
         physics: Runs the motions.
         part: Part of the robot that moves.
-        action_type: Class of the action.
-        name: Name of the action.
         driver: Stands between the controller and the arm.
     """
 
@@ -171,8 +169,6 @@ class TrajectoryController(Controller[MotionOutcome]):
     Args:
         node: Serves.
         physics: Runs the motions.
-        robot: The robot.
-        fault: The injected fault.
         driver: Stands between the controller and the arm.
     """
 
@@ -304,7 +300,6 @@ class GripperController(Controller[GripperOutcome]):
     Args:
         node: Serves.
         physics: Runs the motions.
-        robot: The robot.
         action: "GripperCommand" or "ParallelGripperCommand".
         driver: Stands between the controller and the jaws.
     """

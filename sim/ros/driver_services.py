@@ -29,7 +29,6 @@ class DriverServices:
     Args:
         node: Serves.
         physics: Runs the driver.
-        driver: The driver.
     """
 
     def __init__(self, node: Node, physics: Physics, driver: Driver) -> None:

@@ -33,7 +33,6 @@ class JointCommands:
     Args:
         node: Listens.
         physics: Runs the motions.
-        robot: The robot.
     """
 
     def __init__(self, node: Node, physics: Physics, robot: RobotModel) -> None:

@@ -173,7 +173,6 @@ class _Place:
     Args:
         rng: Random numbers of the scene.
         T_base_camera: (4, 4) pose of the scene camera.
-        objects: Objects that are to be placed.
     """
 
     def __init__(self, rng: np.random.Generator, T_base_camera: FloatArray, objects: Sequence[PlacedObject]) -> None:
@@ -245,8 +244,6 @@ class _Stand:
     """An object as it rests by itself, turned about the vertical.
 
     Args:
-        item: The object.
-        rest: How it came to rest.
         yaw: By how much it is turned [rad].
 
     Attributes:

@@ -23,7 +23,6 @@ class Placing:
 
     Attributes:
         ids: Objects of which any one, and only one, is to be moved there.
-        place: Its place.
     """
 
     ids: tuple[str, ...]
@@ -147,7 +146,6 @@ def swap_task(text: str, scene: Scene, first: str, second: str, now: Snapshot) -
 
     Args:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         first, second: Ids of the objects.
         now: Their states before.
     """
@@ -173,7 +171,6 @@ class SortedTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         groups: Ids of each group, two or more in all; a group of one only has to be apart from the others' pairs.
         source: Origin of the goal.
     """

@@ -50,7 +50,6 @@ class UntouchedTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         hand_stays: The arm may not move either.
         source: Origin of the goal.
     """
@@ -87,7 +86,6 @@ class JawsTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         jaws: How they are in the end.
         source: Origin of the goal.
     """
@@ -128,7 +126,6 @@ class ParkedTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         source: Origin of the goal.
     """
 
@@ -163,7 +160,6 @@ class PointTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
         source: Origin of the goal.
     """
@@ -207,7 +203,6 @@ class HandOverTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
         source: Origin of the goal.
     """
@@ -251,7 +246,6 @@ class LiftedTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
         source: Origin of the goal.
     """

@@ -260,8 +260,6 @@ class Shapes:
     """The objects' shapes at their true poses, and the faults that can be read off them.
 
     Args:
-        scene: Scene with the shapes.
-        objects: States by id.
         thresholds: Numbers that decide.
     """
 

@@ -54,7 +54,6 @@ def relational_options(
     """(target, wordings) of everything in a scene that only its place distinguishes from its like.
 
     Args:
-        scene: Scene on the table.
         beside: The objects that "left of" and "next to" may be said of; all of them where None, which takes long.
     """
     phrases = {phrase for placed in scene.objects for phrase in (placed.asset.name, placed.asset.kind)}

@@ -72,7 +72,6 @@ def place_stages(
     Args:
         history: Simulator's record of the episode, with the placed object lying still in the last hold.
         target_ids: Any one of them counts.
-        relation: Where it should be placed.
         reference_ids: In relation to what.
 
     Raises:

@@ -35,7 +35,6 @@ class Stage:
     """Whether a stage of a task was reached, as a truth value too.
 
     Attributes:
-        reached: It was.
         first_at_s: When, in simulated time since the beginning [s]; None where it was not.
     """
 

@@ -44,7 +44,6 @@ def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[st
     """What GRPOTrainer takes as `rollout_func`.
 
     Args:
-        settings: Settings of the training.
         episodes: Where they happen.
     """
 

@@ -48,8 +48,6 @@ def ship(folder: Path, table: Path | None = None, to: Path = SHIPPED) -> Path:
     """Write the folder that ships, in place of the one that is there; returns its card.
 
     Args:
-        folder: Folder of the training.
-        table: Table of an evaluation.
         to: Folder that ships.
 
     Raises:

@@ -71,7 +71,6 @@ class StationLease:
 
     Attributes:
         toolbox: Its tools.
-        judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and is not leased again.
         camera: The scene camera; None where only the tools reach one.
         object_ids_at: Function that tells what points of an image truly lie on, see `toolhand.sim.station.Station`;

@@ -96,7 +96,6 @@ class Environment:
         """Begin a task, beside whatever else is open; the same seed and the same turns give the same bytes.
 
         Args:
-            task: Task to be done.
             seed: Seed of noise, grasp sampling, planning and failures on purpose; 0 or more.
             rollout: Which of its group it is: each may fail by itself, see `toolhand.training.env.failures.Failures`.
 

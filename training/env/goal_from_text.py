@@ -95,7 +95,6 @@ class TrueScene:
         scene: The table before.
         views: The objects as a perfect observer would describe them, in the order of `scene.objects`.
         held: Ids of what the gripper holds.
-        camera: The scene camera.
     """
 
     scene: Scene
@@ -216,7 +215,6 @@ def judged_sentence(
     """Score what is done about the operator's sentence, which is read after the deed, in the scene before it.
 
     Args:
-        station: Station that it is done on.
         carry_out: Carries out the sentence, which stands in the episode.
         answers: Answers of the operator to questions about it, in order.
     """

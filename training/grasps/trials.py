@@ -40,7 +40,6 @@ class TrialHand:
     """The arm of a scene's world, which starts each trial anew.
 
     Args:
-        scene: A scene at rest.
         robot: Which robot; the default one where None.
     """
 

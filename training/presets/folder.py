@@ -77,7 +77,6 @@ class WrittenPreset:
 
     Attributes:
         folder: Where it lies.
-        recipe, preset, model: Names of the recipe, preset and model.
         given: The paper trained this model with these numbers.
         tasks: Numbers of tasks of each RL stage, by its name: to train on, and for validation.
         files: All that is there, relative to the folder.
@@ -231,11 +230,9 @@ def plan_of(
     """Rollouts of a stage's tasks as the paper has them.
 
     Args:
-        recipe: Recipe with the stage.
         stage: Its tasks, group and turns.
         count: Tasks.
         seed: Seed of the first task.
-        split: Split of the tasks.
         where: Where they happen.
 
     Raises:

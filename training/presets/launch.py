@@ -108,10 +108,8 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
     """The script, for bash.
 
     Args:
-        recipe: Recipe with the stages.
         model: That is trained.
         tasks: Tasks of each RL stage by its name, as they were written.
-        seed: Seed of the trajectories.
     """
     stages = recipe.training.stages
     names = [stage.name for stage in stages]

@@ -20,10 +20,7 @@ def sft_document(recipe: TrainingRecipe, stage: SftStage, model: ModelPreset, se
     """The file of `llamafactory-cli train`; paths are relative to the folder.
 
     Args:
-        recipe: Recipe with the stage.
-        stage: One of its stages.
         model: That is trained.
-        seed: Seed of the order.
     """
 
     def of(number: Sourced[Any]) -> Noted:

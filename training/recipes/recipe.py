@@ -29,8 +29,6 @@ class TrainingRecipe:
     """How a paper trains.
 
     Attributes:
-        name: Name of the recipe.
-        paper: Where it is from.
         protocol: How its policy writes turns; a name of `toolhand.agent_node.protocol.load_protocol`.
         suites: Suites of tools that its policy is offered.
         mix: Kind of task -> share of the tasks; the papers' own sets are larger, these are their kinds.

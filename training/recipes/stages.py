@@ -72,7 +72,6 @@ class SftStage(_Numbers):
         learning_rate: Its highest.
         epochs: Times that each trajectory is seen.
         schedule, warmup_ratio: Schedule of the learning rate, and the share of the steps in which it rises.
-        weight_decay: Weight decay of AdamW.
         max_tokens: Longest trajectory [tokens]; longer ones are cut.
         trained: Which weights move.
         expert: The stage of RL whose weights make the trajectories of `expert_methods`; scripted teachers make the
@@ -133,14 +132,11 @@ class RlStage(_Numbers):
         learning_rate, epochs, schedule, warmup_ratio, trained: The settings of `SftStage`.
         min_lr_ratio: Share of the learning rate that is left at the end of a cosine.
         kl_coef: Weight of the divergence from the policy before the stage; 0 for none.
-        entropy_coef: Weight of the entropy.
         clip: Clipping of the ratio of new and old probability, on both sides of 1.
         temperature, top_p, top_k: Settings of sampling; a top_k of -1 is every token.
         max_prompt: Tokens of the task, its image included.
         max_response: Tokens of all that follows, results of tools included.
         max_action, max_observation: Tokens of one turn, and of what its call brings; None where there is no such bound.
-        turns: Assistant turns.
-        server: Server that samples.
         steps: Updates after which the stage ends, whatever the epochs; None for all epochs.
         credit: Credit of single turns, for OR-GIGPO; None for GRPO.
     """

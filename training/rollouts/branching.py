@@ -58,7 +58,6 @@ def branch(
         after: Number of turns that are played before the state is saved, 0 or more.
         folder: Where the records go, as shard 0 of a collection; a new one, or an empty one.
         count: Rollouts, 2 or more.
-        on_record: Called with each record.
 
     Raises:
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over

@@ -43,7 +43,6 @@ class GroupCredit:
     Attributes:
         rollouts: With the stage credit r_t of each turn.
         grpo: (N,) advantage of each rollout, the same for all of its turns.
-        steps: Advantages by OR-GIGPO.
         returns: N arrays (T_i,), discounted returns R_t.
         anchor: Which observation its turns are compared by, see `toolhand.training.advantages.gigpo.or_gigpo`.
     """

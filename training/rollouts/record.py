@@ -93,7 +93,6 @@ class PromptRecord:
 
     Attributes:
         messages: Number of messages, from the first.
-        imaged: Which of them came with their image.
     """
 
     messages: int

@@ -31,7 +31,6 @@ class AbsentTask:
 
     Attributes:
         kind: "absent".
-        seed, split: Seed and split that it was made from.
         text: Sentence of the operator.
         scene: The table.
         asked: The name.

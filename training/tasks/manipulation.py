@@ -38,7 +38,6 @@ class ManipulationTask:
 
     Attributes:
         kind: "pick", "relational_pick" or "pick_and_place".
-        seed, split: Seed and split that it was made from.
         task: Task of `toolhand.sim.tasks` to be done.
         asked: Products that the sentence names.
         layout: The counts that decided the split of the arrangement.

@@ -31,7 +31,6 @@ class Marking:
             first is the kind's own.
         success: From those terms, whether the answer counts as right.
         rule: That in words.
-        names: Names of the terms.
     """
 
     read: Callable[[str], Any]
@@ -57,7 +56,6 @@ class QuestionTask:
 
     Attributes:
         kind: One of `toolhand.training.tasks.kinds.QUESTIONS`.
-        seed, split: Seed and split that it was made from.
         text: The question, and the form of its answer.
         scene: Scene on the table; empty where the image is a drawing.
         truth: The true answer.
@@ -116,7 +114,6 @@ def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "",
 
     Args:
         rng: Draws the words.
-        kind, split: Kind and split of the wordings.
         options: Answers to choose from, of a choice.
         side: Side for the blank `where`, in words of the split; "" where the wordings have none.
         blanks: Words for the other blanks.

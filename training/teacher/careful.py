@@ -143,7 +143,6 @@ class CarefulPolicy:
     Args:
         habits: How it works.
         protocol: Protocol that it writes; SpaceTools' where None.
-        seed: Seed of its choices.
         max_turns: Turns that are allowed; the last one is used for a truthful answer.
     """
 

@@ -68,7 +68,6 @@ def salvage(path: Path, topics: Collection[str]) -> Salvage:
 
     Args:
         path: The file.
-        topics: Topics that are wanted.
 
     Raises:
         ToolError: INVALID_ARGUMENT for what is no MCAP file.

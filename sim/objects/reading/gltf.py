@@ -43,7 +43,6 @@ def read_gltf(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
 
     Args:
         content: The file.
-        files: The files that it names.
 
     Raises:
         Damaged, ValueError: It is no such file.

@@ -66,8 +66,6 @@ class Note:
 
     Attributes:
         name: Name that people use.
-        kind: One word for its kind.
-        colour: Main colour in words.
         synonyms: Other names.
         categories: General classes.
         attributes: Adjectives.

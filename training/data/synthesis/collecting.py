@@ -89,8 +89,6 @@ class AttemptEntry:
     """What became of one attempt; the line of a table is made of many.
 
     Attributes:
-        job: Number of the job.
-        method, kind: Method and kind of the job.
         why: One of `checks.REASONS`, or empty: it is kept.
         turns, tokens, calls, trouble: Counts of the attempt, see `making.Made`.
         cpu_s: Processor time of the whole job, with its first attempt; 0 with the others [s].
@@ -113,7 +111,6 @@ def collect_data(
     """Make trajectories until as many are kept as asked for, and write them.
 
     Args:
-        plan: Plan of the collection.
         folder: Where to; it may hold a part of the same plan, which is gone on from.
         workers: Processes.
         on_block: Called after each block with the numbers of trajectories kept and of jobs done.

@@ -53,7 +53,6 @@ class Confirming:
 
     Args:
         teacher: Decides everything else; it does not read of the drawing.
-        protocol: Protocol that it writes.
         image_size: (width, height) of the first image [px], which the answer is about.
     """
 

@@ -67,10 +67,8 @@ class ViewTask:
 
     Attributes:
         text: The question with its options.
-        scene: Scene on the table.
         tool: Which is asked about.
         truth: The right letter.
-        seed: Seed that it was made from.
     """
 
     text: str
@@ -119,7 +117,6 @@ class ViewTeacher:
 
     Args:
         task: Task with the tool and the objects.
-        protocol: Protocol that it writes.
     """
 
     name = "scripted view teacher"

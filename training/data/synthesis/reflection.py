@@ -80,7 +80,6 @@ class Doubt:
     Attributes:
         index: Which call of the turn.
         kind: "failed", "empty" or "partial".
-        code: Error code.
         missing: Values that a partial result does not give.
     """
 
@@ -95,7 +94,6 @@ def doubt_of(index: int, call: ToolCall, message: Message, moved: bool = False) 
 
     Args:
         index: Which call of its turn.
-        call, message: The call and its result.
         moved: The robot has moved before: that an object is not found any more is an answer then.
     """
     response = read_response(message)
@@ -128,8 +126,6 @@ class Reflecting:
     Args:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
-        protocol: Protocol that it writes.
-        seed: Seed of the words.
         retries: Most repetitions of one turn's calls.
     """
 
