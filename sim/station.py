@@ -98,7 +98,6 @@ class StationState:
 
     Attributes:
         config: Configuration of the station, with the seed.
-        world: The physics.
         cameras: The scene camera and the one at the wrist.
         manipulator: The robot's belief about what it holds.
     """

@@ -36,7 +36,6 @@ async def run_call(
 
     Args:
         robot: Carries it out.
-        submit: Hands it in.
         gone: Set once the caller has gone away; None where only a cancellation says so.
         report: Called with each stage of a motion when it begins, and with 1 when the motion is over.
         words: The stages are sentences, any number of them.

@@ -163,7 +163,6 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
 
     Args:
         robot: Station that all sessions share; shut down at the end.
-        settings: How to listen.
         announce: Called with the address and the token once requests can be made; the token is empty if it was given.
 
     Returns:

@@ -136,8 +136,6 @@ class Hearer:
     """Who hears what clients say.
 
     Attributes:
-        policy: Hears them.
-        toolbox: Its tools.
         fixed: Makes the tools of commands that have suites of their own.
     """
 

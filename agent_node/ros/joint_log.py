@@ -24,7 +24,6 @@ class JointLog:
     """Keeps the measured joint positions and velocities from now on, for as long as the node is there.
 
     Args:
-        node: Listens.
         clock: Time now [s], the recorder's clock.
         topic: Topic of sensor_msgs/JointState.
         robot: The robot; the default one where None.

@@ -46,7 +46,6 @@ class TurnProgress:
     """A policy that counts its turns, and a listener of the agent that publishes each step.
 
     Args:
-        policy: Decides.
         publish: Called in the agent's thread.
         command: Which of the commands it is that the operator's words became, from 1.
         published: Number of the last step of the commands before.

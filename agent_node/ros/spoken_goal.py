@@ -155,7 +155,6 @@ class SpokenGoal:
     Attributes:
         steps: Every step so far.
         episodes: The commands that have ended.
-        run_dirs: Their folders.
         unanswered: The last question got no answer and is closed.
         told: Sentence about that for the operator; empty where they have closed it themselves.
     """

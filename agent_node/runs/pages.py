@@ -195,7 +195,6 @@ class Gallery:
     Args:
         store: Has `get(name)`, which gives an image (H, W, 3) or raises ToolError.
         room: For each image [bytes].
-        sizes: To choose from.
     """
 
     def __init__(self, store: Any, room: int, sizes: Sequence[tuple[int, int]]) -> None:

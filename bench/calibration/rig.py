@@ -53,7 +53,6 @@ class Taken:
     Attributes:
         joints: (n, d) as read [rad].
         seen: Corners of the n images.
-        frames: The images.
         refused: Images that were taken in vain, and why.
     """
 

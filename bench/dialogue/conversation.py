@@ -76,7 +76,6 @@ class TalkedTo:
     """A robot on a station that is talked to.
 
     Attributes:
-        station: Where it works.
         reader: Reads what is said.
     """
 

@@ -57,7 +57,6 @@ class There:
     """A robot at the other end of a connection.
 
     Attributes:
-        speaker: Speaks to it.
         snapshot: How its things truly stand.
     """
 

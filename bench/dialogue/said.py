@@ -89,7 +89,6 @@ class HandwrittenLine:
     Attributes:
         kind: Ability that it tries.
         after: Utterances before it.
-        words: The sentence.
         meaning: Outcome that is right.
         group: Number of its group in the file.
     """
@@ -167,7 +166,6 @@ def said_of(line: HandwrittenLine, start: Snapshot, now: Snapshot) -> Uttered:
     """The sentence with its meanings as goals.
 
     Args:
-        line: The sentence.
         start: The things at the start of the conversation.
         now: The things before the sentence.
 

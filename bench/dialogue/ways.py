@@ -66,9 +66,6 @@ class InProcess:
 class SpokenTo(SharedRobot):
     """A robot behind an MCP server, which notes its commands.
 
-    Args:
-        station: Where it works.
-
     Attributes:
         commands: Commands so far.
     """

@@ -40,11 +40,7 @@ _MALFORMED = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 
 
 class PolicyGone(Exception):
-    """The policy could not be asked: the task has no outcome, and is to be given to it again.
-
-    Args:
-        error: Why.
-    """
+    """The policy could not be asked: the task has no outcome, and is to be given to it again."""
 
     def __init__(self, error: ToolError) -> None:
         super().__init__(str(error))
@@ -171,7 +167,6 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         deed: The arm is to do something; else the task is a question.
         episode: The whole conversation.
         score: The task's own score; None where an infrastructure error left none.
-        why: The reason of that.
     """
     right = score is not None and score.success
     replies = [turn.as_sampled for turn in episode.turns]

@@ -49,7 +49,6 @@ class AlteringPlanner(PlannerWrapper):
     """A planner whose trajectories are changed on the way.
 
     Args:
-        planner: Plans.
         change: (trajectory, goal) -> what is handed on.
     """
 

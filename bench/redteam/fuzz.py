@@ -157,7 +157,6 @@ class CallFuzzer:
     """Makes calls: mostly as the schemas say, with something wrong here and there.
 
     Args:
-        rng: Chooses.
         schemas: JSON schemas of the tools.
         bait: (4, 4) a grasp that works.
     """
@@ -245,7 +244,6 @@ class Fuzzed:
     """What came of many calls.
 
     Attributes:
-        n: Calls.
         codes: How often each code was the answer; "" counts calls that were carried out.
         commands: Trajectories and jaw openings that reached the arm.
         motions: Motions that the guard let through.
@@ -274,7 +272,6 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
     """Make n calls of the tools of all suites, the first half with a guard in mode auto, the other in a dry run.
 
     Args:
-        n: Calls.
         ground: The range; nothing on it moves.
         progress: Called now and then with how many are done.
     """

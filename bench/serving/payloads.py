@@ -30,7 +30,6 @@ class Payload:
     Attributes:
         name: Name on the command line.
         tool: Backend that is asked.
-        about: For people.
         calls: Function from the number of a conversation to its endless calls.
     """
 

@@ -210,7 +210,6 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
     Args:
         folder: Where; it may not exist yet, or must be empty.
         frames: Written one by one, as they come.
-        n: How many there are.
         seed: Seed that the frames were recorded with.
 
     Raises:

@@ -64,7 +64,6 @@ class Controller(Generic[Outcome]):
         refuses_inactive: False where goals are accepted, and not carried out, while the controller is inactive.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
         part: Part of the robot that moves.
         driver: Stands between the controller and the arm.
@@ -167,7 +166,6 @@ class TrajectoryController(Controller[MotionOutcome]):
     either: motion begins at once.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
         driver: Stands between the controller and the arm.
     """
@@ -298,7 +296,6 @@ class GripperController(Controller[GripperOutcome]):
     parallel_gripper_action_controller 4.42 does, an inactive one accepts goals and never ends them by itself.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
         action: "GripperCommand" or "ParallelGripperCommand".
         driver: Stands between the controller and the jaws.

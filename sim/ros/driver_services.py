@@ -27,7 +27,6 @@ class DriverServices:
     """Serves them for the driver kortex, and publishes the fault.
 
     Args:
-        node: Serves.
         physics: Runs the driver.
     """
 

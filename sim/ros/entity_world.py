@@ -72,7 +72,6 @@ class HeardTopics:
     """RobotTopics over /joint_states and /clock.
 
     Args:
-        node: Hears them.
         robot: Robot whose joints count.
     """
 

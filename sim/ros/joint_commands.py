@@ -31,7 +31,6 @@ class JointCommands:
     named, positions that are not finite and joints of others change nothing.
 
     Args:
-        node: Listens.
         physics: Runs the motions.
     """
 

@@ -306,7 +306,6 @@ def _heap(table: _Place, fixed: Sequence[PlacedObject] = ()) -> list[PlacedObjec
     """Objects dropped one upon the other; what rolls away is dropped again.
 
     Args:
-        table: The objects.
         fixed: A bin that they are dropped into; walls hold them together until all are dropped where there is none.
     """
     x, y = table.centre.tolist()

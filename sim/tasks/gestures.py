@@ -86,7 +86,6 @@ class JawsTask:
 
     Attributes:
         text: Sentence of the operator.
-        jaws: How they are in the end.
         source: Origin of the goal.
     """
 

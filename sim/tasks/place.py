@@ -40,7 +40,6 @@ class PlaceTask:
         text: Sentence of the operator.
         scene: The table before.
         target_ids: The objects to pick; any one of them counts.
-        reference_ids: In relation to what.
         source: Origin of the goal.
     """
 

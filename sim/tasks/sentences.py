@@ -121,7 +121,6 @@ class Recipe:
     """What a sentence needs on the table.
 
     Attributes:
-        text: The sentence.
         targets: One of these names is the object to pick.
         copies: How many of the target there are; the one furthest to `side` is meant.
         side: Which of the copies, None if there is one.

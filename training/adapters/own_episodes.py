@@ -88,10 +88,6 @@ class EpisodeSettings:
 class LearningChat(TransformersChat):
     """The policy of a model that is being trained, as it is now.
 
-    Args:
-        settings: How it is asked.
-        protocol: How it writes.
-
     Attributes:
         turns: Those since `begin`.
     """

@@ -29,11 +29,7 @@ _CHARACTERS = 100_000
 
 
 def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -> dict[str, Any]:
-    """A row of the data set.
-
-    Args:
-        task: Its document.
-    """
+    """A row of the data set."""
     words = f"{task['kind']} {task['seed']} of {task['split']}"
     return {
         "data_source": f"toolhand/{task['kind']}",

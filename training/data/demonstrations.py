@@ -74,7 +74,6 @@ def demonstrate(station: Station, policy: Policy, task: Task, fps: int = FPS) ->
 
     Args:
         station: Reset for the task.
-        policy: Who does it.
         fps: Frames a second, a divisor of LOG_HZ.
 
     Raises:

@@ -116,7 +116,6 @@ class Environment:
         """Go on from a saved snapshot, here or in another environment: the same turns give the same bytes.
 
         Args:
-            snapshot: Where to go on.
             rollout: Number of the rollout, see `open`.
 
         Raises:

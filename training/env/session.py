@@ -124,7 +124,6 @@ class EpisodeSession:
 
     Args:
         conversation: Just begun, or restored.
-        tools: Those of the conversation.
         grader: Makes the total.
         turn_ends_s: Ends of the turns that a restored conversation has already [s].
 

@@ -76,7 +76,6 @@ class WrittenPreset:
     """What was written.
 
     Attributes:
-        folder: Where it lies.
         given: The paper trained this model with these numbers.
         tasks: Numbers of tasks of each RL stage, by its name: to train on, and for validation.
         files: All that is there, relative to the folder.
@@ -231,9 +230,7 @@ def plan_of(
 
     Args:
         stage: Its tasks, group and turns.
-        count: Tasks.
         seed: Seed of the first task.
-        where: Where they happen.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a world, perception or difficulty that there is not.

@@ -108,7 +108,6 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
     """The script, for bash.
 
     Args:
-        model: That is trained.
         tasks: Tasks of each RL stage by its name, as they were written.
     """
     stages = recipe.training.stages

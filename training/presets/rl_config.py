@@ -29,7 +29,6 @@ def verl_document(
     """The primary configuration of `python -m verl.trainer.main_ppo`.
 
     Args:
-        model: That is trained.
         files: "train" and "validation" -> Parquet files, relative to the folder.
         seed: Seed of the order of the tasks.
     """

@@ -17,11 +17,7 @@ DEEPSPEED = "deepspeed.json"
 
 
 def sft_document(recipe: TrainingRecipe, stage: SftStage, model: ModelPreset, seed: int) -> dict[str, Any]:
-    """The file of `llamafactory-cli train`; paths are relative to the folder.
-
-    Args:
-        model: That is trained.
-    """
+    """The file of `llamafactory-cli train`; paths are relative to the folder."""
 
     def of(number: Sourced[Any]) -> Noted:
         return Noted(number.value, model.source(recipe, number))

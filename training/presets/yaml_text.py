@@ -15,7 +15,6 @@ class Noted:
 
     Attributes:
         value: A scalar or a list of scalars.
-        note: One line.
     """
 
     value: Any

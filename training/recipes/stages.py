@@ -67,9 +67,7 @@ class SftStage(_Numbers):
         name: Name of the stage, as in file names.
         title: Name in the paper.
         methods: Methods that make the trajectories, names of `toolhand.training.data.synthesis.methods.METHODS`.
-        samples: Trajectories.
         batch: Trajectories of a step, of all GPUs together.
-        learning_rate: Its highest.
         epochs: Times that each trajectory is seen.
         schedule, warmup_ratio: Schedule of the learning rate, and the share of the steps in which it rises.
         max_tokens: Longest trajectory [tokens]; longer ones are cut.
@@ -124,7 +122,6 @@ class RlStage(_Numbers):
         name, title: Name of the stage in file names, and in the paper.
         kinds: Kinds among the recipe's tasks, or all of them where empty.
         suites, protocol: Which tools are offered and how turns are written; the recipe's where empty.
-        samples: Tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
         micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
@@ -189,9 +186,7 @@ class PaperTraining:
 
     Attributes:
         models: That it trained with these numbers, by their names on the Hugging Face hub.
-        engines: That it used.
         gpus: That it used, in words.
-        stages: In order.
     """
 
     models: tuple[str, ...]

@@ -100,7 +100,6 @@ def collect(
 
     Args:
         folder: Where the rollouts go: a new or empty folder, or one that this plan was collected in before.
-        pool: Who draws them.
         stopped: Polled; True ends it as Ctrl-C does.
         progress: Called with the report as rollouts end.
 

@@ -72,7 +72,6 @@ def write_group_page(
     Args:
         records: Records of one group: they began in the same state.
         images: Has their images; of one that is missing the page says so.
-        path: The page.
         anchor: Which observation OR-GIGPO compares turns by.
 
     Raises:

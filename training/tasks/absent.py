@@ -32,8 +32,6 @@ class AbsentTask:
     Attributes:
         kind: "absent".
         text: Sentence of the operator.
-        scene: The table.
-        asked: The name.
         layout: The counts that decided the split of the arrangement.
     """
 

@@ -116,7 +116,6 @@ def say(rng: np.random.Generator, kind: str, split: Split, **blanks: str) -> str
     """A sentence of a kind in one of its split's wordings.
 
     Args:
-        rng: Draws it.
         blanks: Words for the wording's blanks.
     """
     return _say(rng, kind, sayings(split), blanks)

@@ -133,7 +133,6 @@ class Recorder:
         """Write `run.mcap`, `metadata.yaml` and a Foxglove layout into the folder of the run.
 
         Args:
-            run_dir: The folder.
             motion: Positions and velocities of the joints; None where not known.
             result: Content of `result.json`; None where the run was interrupted before there was one.
             truth: Where objects were, by the simulator; None where there is none.

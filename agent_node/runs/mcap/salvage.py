@@ -66,9 +66,6 @@ class Salvage:
 def salvage(path: Path, topics: Collection[str]) -> Salvage:
     """Read the messages of some topics, as far as the file is whole.
 
-    Args:
-        path: The file.
-
     Raises:
         ToolError: INVALID_ARGUMENT for what is no MCAP file.
     """

@@ -77,7 +77,6 @@ class ReadObject:
     """An object as it was read.
 
     Attributes:
-        asset: The object.
         unit: The unit of its mesh and who says so, in words.
         remarks: Sentences about what was repaired or guessed.
     """

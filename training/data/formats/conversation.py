@@ -86,7 +86,6 @@ class ChatExample:
     """One rollout to learn from.
 
     Attributes:
-        entries: The conversation.
         tools: Schemas in the function-calling form, for a chat template; empty in the layout "text".
         about: Further facts as plain data: see `about`.
     """

@@ -94,7 +94,6 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
 
     Args:
         rollouts: See `toolhand.training.rollouts.collection`.
-        path: The page.
         n: Most rollouts, 1 to MAX_SHOWN.
         on_skip: Called for each record left out, see `export`.
 

@@ -80,11 +80,7 @@ class ImageCopies:
 
 
 class RowFormat(Protocol):
-    """One way to write rows.
-
-    Attributes:
-        name: For the manifest.
-    """
+    """One way to write rows."""
 
     name: str
     suffix: str
@@ -123,7 +119,6 @@ class WrittenSet:
     """What was written.
 
     Attributes:
-        folder: Where it lies.
         rows, shards, images, bytes: How many; an image that many rows show counts once where it is a file.
         skipped: A sentence for each rollout that could not be written.
     """

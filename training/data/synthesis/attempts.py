@@ -23,7 +23,6 @@ class Attempt:
 
     Attributes:
         scored: The episode and its score; None where an infrastructure error left none.
-        labels: How it was made, for its record.
         trouble: The infrastructure error in one sentence, or empty.
     """
 
@@ -59,7 +58,6 @@ def attempt(
     """Let a policy try a task from its beginning to its end.
 
     Args:
-        policy: Who does it.
         seed, rollout: Seed and rollout number, see `Environment.open`.
 
     Raises:

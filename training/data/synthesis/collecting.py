@@ -112,7 +112,6 @@ def collect_data(
 
     Args:
         folder: Where to; it may hold a part of the same plan, which is gone on from.
-        workers: Processes.
         on_block: Called after each block with the numbers of trajectories kept and of jobs done.
 
     Returns:
