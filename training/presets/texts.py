@@ -5,21 +5,18 @@ Only what differs from the defaults of verl 0.9.1 and LLaMA-Factory 0.9.5 stands
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
+from toolhand.agent_node.runs.pages import fill
 from toolhand.training.adapters.verl_files import LOOP, episode_loop
 from toolhand.training.presets.models import ModelPreset, short
 from toolhand.training.recipes.recipe import TrainingRecipe
 from toolhand.training.recipes.stages import RlStage, SftStage, Sourced, TrainingStage
 from toolhand.training.rollouts.plan import RolloutPlan
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 GPUS = 8
 """GPUs that the files are written for [-], as SpaceTools (Table 1); the launch script counts again."""
@@ -56,7 +53,8 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
 
 def readme(recipe: TrainingRecipe, model: ModelPreset, command: str) -> str:
     """The page about the folder, Markdown; `command` writes the folder again."""
-    return _filled("README.md.j2", recipe, model, command=command, own=model.trained_by(recipe))
+    others = [short(name) for name in recipe.training.models]
+    return _filled("README.md.j2", recipe, model, command=command, own=model.trained_by(recipe), others=others)
 
 
 def verl_text(
@@ -100,26 +98,11 @@ def _filled(
         return f"{inline(number.value)}  # {source(number)}"
 
     values |= {"recipe": recipe, "training": recipe.training, "stages": recipe.training.stages, "model": model}
-    values |= {"gpus": GPUS, "source": source, "of": of}
+    values |= {"gpus": GPUS, "source": source, "of": of, "yaml": inline, "short": short}
+    values["sft"] = [stage.name for stage in recipe.training.stages if isinstance(stage, SftStage)]
     if stage is not None:
         values |= {"stage": stage, "frozen": stage.trained.value == "language model"}
-    return _environment().get_template(template).render(values)
-
-
-@functools.cache
-def _environment() -> Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"short": short, "yaml": inline}
-    environment.tests["sft"] = lambda stage: isinstance(stage, SftStage)
-    return environment
+    return fill(_TEMPLATES / template, **values)
 
 
 def inline(value: Any) -> str:
