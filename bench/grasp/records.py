@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.runs.claims import claim
 from toolhand.agent_node.runs.folder import encode, write_atomically, write_json
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import MIB, read_file
@@ -169,23 +170,12 @@ class RunFolder:
         Raises:
             ToolError: INVALID_ARGUMENT where the folder holds something else; UNAVAILABLE where it cannot be written.
         """
-        known = self.path / "settings.json"
-        wanted = json.loads(json.dumps(settings))
-        if known.exists():
-            before = self._read(known)
-            if differing := sorted(key for key in {*before, *wanted} if before.get(key) != wanted.get(key)):
-                raise invalid(
-                    f"{self.path} holds a run with another {', '.join(differing)}: name another folder, or give the "
-                    "same options to go on with it."
-                )
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise invalid(f"{self.path} holds something else than a run of this benchmark: name another folder.")
+        claim(self.path, "settings.json", settings, _LONGEST)
         try:
             for folder in (self._scenes, self.failures):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise invalid(f"The folder {self.path} cannot be made: {error.strerror}.") from error
-        write_json(known, settings)
 
     def find(self, key: str) -> list[GraspRecord] | None:
         """The attempts of a scene that is over; None where it is not."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from toolhand.agent_node.runs.claims import require_empty
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
@@ -139,11 +140,7 @@ def write_preset(
     counts, where = _counts(followed, n), where or StageWorld()
     command = f"toolhand train {recipe} --preset {preset} --n {' '.join(map(str, counts.values()))} --seed {seed}"
     command = f"{command}{where.options}"
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise invalid(
-            f"{out} holds something already, and nothing is replaced.",
-            "Name a folder that does not exist yet or is empty.",
-        )
+    require_empty(out)
     arrow()
     with _whole(out) as folder:
         tasks = {}
