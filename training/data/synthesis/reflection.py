@@ -126,7 +126,6 @@ class Reflecting:
     Args:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
-        retries: Most repetitions of one turn's calls.
     """
 
     def __init__(
@@ -134,13 +133,11 @@ class Reflecting:
         teacher: Policy,
         protocol: Protocol,
         seed: int,
-        retries: int = RETRIES,
     ) -> None:
         self.name = teacher.name
         self._teacher = teacher
         self._protocol = protocol
         self._seed = seed
-        self._retries = retries
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The teacher's next turn, or one that makes a doubtful call again. Raises what the teacher raises."""
@@ -161,7 +158,7 @@ class Reflecting:
         while k < len(turns):
             said, answers = turns[k][0], list(turns[k][1])
             calls, tries, k = self._protocol.parse(said.text).calls, 0, k + 1
-            while tries < self._retries and (doubts := _doubts(calls, answers, moved)):
+            while tries < RETRIES and (doubts := _doubts(calls, answers, moved)):
                 pending = _Pending(calls, doubts[0], tries)
                 if k == len(turns):
                     return view, pending
