@@ -198,7 +198,7 @@ def test_stages_name_kinds_and_methods_that_there_are(recipe: Any) -> None:
 
     for stage in recipe.training.stages:
         if isinstance(stage, RlStage):
-            assert set(stage.kinds) <= set(recipe.mix)
+            assert set(stage.kinds) <= set(recipe.kinds)
             assert stage.mini_batch.value % stage.group_size.value == 0
             assert stage.mini_batch.value // stage.group_size.value <= stage.batch.value
         else:

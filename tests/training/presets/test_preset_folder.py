@@ -121,7 +121,7 @@ def test_rows_hold_the_task_its_image_and_the_papers_prompt(written: WrittenPres
         assert row["images"][0]["bytes"].startswith(b"\x89PNG")
         task = json.loads(row["extra_info"]["task"])
         assert set(task) == {"kind", "seed", "split", "version"}
-        assert task["kind"] in RECIPES["peria"].mix
+        assert task["kind"] in RECIPES["peria"].kinds
     trainer = yaml.safe_load((written.folder / "rl.yaml").read_text())["data"]["train_files"]
     assert [name.replace("${oc.env:TOOLHAND_FOLDER}", str(written.folder)) for name in trainer] == [str(file)]
 

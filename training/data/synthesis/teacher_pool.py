@@ -137,4 +137,4 @@ def suites_of(recipe: str) -> tuple[str, ...]:
 def kinds_of(recipe: str) -> tuple[str, ...]:
     """The questions of a recipe's mix that the scripted teacher's tools can answer."""
     teacher = TeacherPolicy(suites=suites_of(recipe))
-    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION and teacher.answers(kind))
+    return tuple(kind for kind in recipe_named(recipe).kinds if kind not in MANIPULATION and teacher.answers(kind))
