@@ -85,7 +85,7 @@ class ManipulationTask:
         return self.task.score(history, transcript)
 
 
-def make_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
+def make_pick(rng: np.random.Generator, seed: int, split: Split) -> ManipulationTask | None:
     """Pick up one object."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, lambda item: item.graspable), count=7)
     if scene is None or (name := called(scene, scene.objects[0])) is None:

@@ -67,7 +67,7 @@ PRINTED = Marking(
 )
 
 
-def make_small_print(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_small_print(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """Read the lot number of one of several packages."""
     (asked,) = drawn_products(rng, split, 1)
     common = [name for name in products_of("train") if name != asked]

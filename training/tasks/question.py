@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from toolhand.tool_nodes.ports import Camera
 from toolhand.tool_nodes.types import Frame
 from toolhand.training.tasks.answers import WrongForm
 from toolhand.training.tasks.sayings import say, side_words
-from toolhand.training.tasks.splits import Split
+from toolhand.training.tasks.splits import Split, layout_of
 from toolhand.training.tasks.wordings import FORMS
 
 Truth = Any
@@ -106,6 +106,22 @@ class QuestionTask:
         terms = dict(marking.terms(answer, self.truth))
         right = marking.success(terms)
         return Score(terms, right, () if right else (f"not {marking.rule}",))
+
+
+def asked_of_table(
+    rng: np.random.Generator,
+    kind: str,
+    seed: int,
+    split: Split,
+    scene: Scene,
+    truth: Truth,
+    names: Sequence[str],
+    marking: Marking,
+    **blanks: str,
+) -> QuestionTask:
+    """A question about objects of a table: the first name stands in the blank `a`, the second in `b`; see `worded`."""
+    text = worded(rng, kind, split, **{**dict(zip("ab", names, strict=False)), **blanks})
+    return QuestionTask(kind, seed, split, text, scene, truth, tuple(names), layout_of(scene.objects), marking)
 
 
 def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "", side: str = "", **blanks: str) -> str:
