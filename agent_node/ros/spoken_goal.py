@@ -114,7 +114,6 @@ class RunningCommand:
 
     Args:
         operators: How many listen to the feedback.
-
         said_stop: Is set once an operator has said in another goal that it should stop.
     """
 

@@ -44,7 +44,7 @@ class UtteranceRecord:
         processor_s: Processor time until the answer, the simulation included [s].
         first_motion_s: Wall time until the first motion [s]; None without one.
         closed: An able person would ask, refuse or do nothing.
-        off_mm: Distance of a thing from where it was to come back to [mm]; None where none was.
+        off_mm: Distance of an object from where it was to come back to [mm]; None where none was.
     """
 
     seed: int

@@ -145,7 +145,7 @@ def _quoted(option: Expected, said: Uttered, turn: RobotsTurn, scene: Scene) -> 
 
 
 def _refusal(said: Uttered, turn: RobotsTurn, scene: Scene) -> Judged:
-    """A refusal of what could be done: misleading where it blames the wrong thing or quotes nothing of the sentence."""
+    """A refusal of what could be done: misleading where it blames another object or quotes nothing of the sentence."""
     words = plain(turn.answer)
     if _INTERNAL_NAME.search(turn.answer):
         return Judged("refused misleadingly", ("it uses a name of the program",))

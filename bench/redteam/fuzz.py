@@ -314,7 +314,7 @@ def _one_call(result: Fuzzed, toolbox: Toolbox, session: Session, name: str, arg
     result.n += 1
     try:
         record = toolbox.call(name, arguments, session)
-    except Exception as error:  # the very object that must not happen
+    except Exception as error:  # which is what must not happen
         result.violations.append(f"{name[:60]} raised {type(error).__name__}: {str(error)[:120]}")
         return
     took, error_found = time.monotonic() - began, record.result.error

@@ -222,7 +222,7 @@ class Range:
     """One station that every attack is run on, put back after each.
 
     Attributes:
-        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one object about it.
+        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one of its traits.
     """
 
     station: HostileStation = field(default_factory=HostileStation)

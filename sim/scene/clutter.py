@@ -101,8 +101,8 @@ def clutter_scene(kind: Clutter, seed: int, sets: Sequence[str] = ("generated",)
     Args:
         kind: How the objects lie, one of CLUTTER.
         seed: Decides everything; the same arguments give the same scene, to the last bit.
-        sets: Names of object sets, as in `set/thing`; objects are drawn from them in turn.
-        n: How many objects, 1 to MOST_OBJECTS; THINGS of the kind where None. A bin or a shelf is not counted.
+        sets: Names of object sets, as in `set/object`; objects are drawn from them in turn.
+        n: How many objects, 1 to MOST_OBJECTS; OBJECTS of the kind where None. A bin or a shelf is not counted.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown kind or set, a seed below 0, a number of objects out of range, and a
