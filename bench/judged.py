@@ -67,7 +67,7 @@ def told_entries(
     """The entries `unscored`, `error_codes` and `failures` of what the episodes gave.
 
     Args:
-        records: Of every episode.
+        records: One for every episode.
         first: Names of further attributes that a failure shows, behind its seed.
         last: The same, before its answer.
     """

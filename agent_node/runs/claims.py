@@ -40,9 +40,9 @@ def claim(
     Args:
         folder: Made where it is not there.
         name: Name of the file.
-        asked: As JSON has it.
+        asked: The request as a JSON object.
         limit: Longest file that is read [bytes].
-        other: What is to be said of a note that is another, beside the names of its entries; empty for nothing.
+        other: Gives a sentence about a note that is another, beside the names of its entries; empty for none.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the folder holds something else, or was begun by another request; UNAVAILABLE

@@ -61,7 +61,7 @@ class Environment:
         config: Backends of the stations; the seed is each episode's.
         make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
         settings: Turn budget, protocol, recovery and memory of the conversations.
-        failures: What goes wrong on purpose, or a function that tells it of an episode's task and seed; nothing where
+        failures: Failures to inject, or a function that tells it of an episode's task and seed; nothing where
             None.
         grader: Makes the total of an episode.
         backend: Where the episodes happen, one of `toolhand.training.env.backends.BACKENDS`, or stations of one's own.

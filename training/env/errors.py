@@ -75,8 +75,8 @@ class PortError:
     Attributes:
         port: Name of the port, see `toolhand.tool_nodes.toolbox.spec.ToolSpec.port`.
         lasting: It errs in every call of an episode alike; else in those that are drawn, with the strength as the rate.
-        sign: What a tool says of the cause, in a sentence; empty where nothing tells.
-        erred: What it has given is not what the port around which it is gave.
+        sign: Sentence in which a tool tells the cause; empty where nothing tells.
+        erred: True where its result is not that of the port around which it is.
     """
 
     port: ClassVar[str]

@@ -33,7 +33,7 @@ def verifiable(tried: Try, policies: int = POLICIES) -> list[Attempt]:
 
     Args:
         tried: Lets a policy try the task; rollouts of one policy differ by their seeds.
-        policies: As many as in the paper, or another number.
+        policies: Number of policies; the paper's by default.
     """
     found: list[Attempt] = []
     for rollout in range(ROLLOUTS):
