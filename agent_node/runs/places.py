@@ -24,7 +24,6 @@ class AskedPlace:
     Attributes:
         words: Words for it, as the tool was given them.
         image: The image in the run folder.
-        image_index: Its number.
         point: Normalized point (x, y) that was found there.
         outlines: Normalized corners of closed lines; what an odd number of them surrounds is the place.
     """

@@ -19,7 +19,15 @@ from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 DONE = EpisodeRecord(
-    0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0
+    sentence=0,
+    seed=0,
+    category="pick",
+    text="Pick it up",
+    scored=True,
+    success=True,
+    score=1,
+    time_to_first_motion_s=0.5,
+    wall_s=1.0,
 )
 FAILED = replace(DONE, success=False, score=0, error_code="NO_GRASP", answer="No grasp.", reasons=("not held",))
 PLACED = replace(DONE, category="pick_and_place", score=2, plan_s=(0.01, 0.03))

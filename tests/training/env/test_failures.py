@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from toolhand.tool_nodes.toolbox.arguments import Text
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 from toolhand.training.env.environment import Environment
 from toolhand.training.env.episode import run_episode
-from toolhand.training.env.failures import FACT, KINDS, FailingToolbox, Failures, load_failures
+from toolhand.training.env.failures import FACT, KINDS, FailingToolbox, Failures
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))
@@ -327,26 +326,6 @@ def test_wrong_rates_are_one_clear_sentence(rates: Any, problem: str) -> None:
 def test_a_negative_seed_is_refused(seed: int, rollout: int) -> None:
     with pytest.raises(ToolError, match="must be 0 or more"):
         FailingToolbox(Toolbox([Counting()]), Failures(), seed, rollout)
-
-
-def test_rates_are_read_from_yaml(tmp_path: Path) -> None:
-    path = tmp_path / "rates.yaml"
-    path.write_text('"*": {TIMEOUT: 0.02, empty: 0.05}\nroborefer.detect_one: {wrong_point: 0.2}\n')
-    rates = {"*": {"TIMEOUT": 0.02, "empty": 0.05}, "roborefer.detect_one": {"wrong_point": 0.2}}
-    assert load_failures(path, shared=True) == Failures(rates, shared=True)
-
-
-@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "", '"*": {TIMEOUT: 2}'])
-def test_a_bad_file_is_one_clear_sentence(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "rates.yaml"
-    path.write_text(text)
-    with refused(ErrorCode.INVALID_ARGUMENT, r"(Failures on purpose|rates\.yaml(, line \d)?): .*\.$"):
-        load_failures(path)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"rates\.yaml cannot be read"):
-        load_failures(tmp_path / "rates.yaml")
 
 
 def test_every_kind_of_failure_fits_a_tool_of_the_four_papers() -> None:

@@ -255,18 +255,18 @@ def test_a_folder_of_another_plan_or_of_other_objects_is_refused(
     folder = tmp_path / "out"
     collect(PLAN, folder)
     before = files(folder)
-    with pytest.raises(ToolError, match="holds rollouts of another plan, which differs in group_size, seed"):
+    with pytest.raises(ToolError, match="with another group_size, seed"):
         collect(replace(PLAN, group_size=3, seed=1), folder)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
-    with pytest.raises(ToolError, match=r"holds other things, such as letter\.txt"):
+    with pytest.raises(ToolError, match=r"letter\.txt"):
         collect(PLAN, tmp_path / "home")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ToolError, match="is no folder that can be read"):
+    with pytest.raises(ToolError, match="holds something already"):
         collect(PLAN, tmp_path / "file")
     assert files(folder) == before
     (folder / "plan.json").write_text("{")
-    with pytest.raises(ToolError, match="is no plan that can be read"):
+    with pytest.raises(ToolError, match=r"plan\.json cannot be read"):
         collect(PLAN, folder)
 
 
