@@ -52,8 +52,7 @@ def solve_closed_form(G: FloatArray, C: FloatArray) -> ClosedForm:
     first, second = _pairs(len(G))
     A, B = G[first] @ invert(G[second]), C[first] @ invert(C[second])
     a, b = (Rotation.from_matrix(M[:, :3, :3]).as_rotvec() for M in (A, B))
-    U, _, Vt = np.linalg.svd(a.T @ b)
-    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    R = Rotation.align_vectors(a, b)[0].as_matrix()
     left = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
     right = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
     X = pose(R, np.linalg.lstsq(left, right, rcond=None)[0])

@@ -126,7 +126,7 @@ def solve(
             C.append(board_pose(corners, points, K))
         except ToolError as error:
             raise ToolError(error.code, f"Picture {number}: {error.message}", error.hint) from error
-    checked = check_intrinsics(seen, C, points, K, size[0])
+    checked = check_intrinsics(seen, C, points, K, size)
     _require_intrinsics(checked, K)
     problem = HandEyeProblem(joints, seen, points, K, on_hand, joint_sd, checked.noise_px)
     first = solve_closed_form(carried_by(kinematics.fk_path(joints), on_hand), np.array(C))
