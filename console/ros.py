@@ -107,7 +107,7 @@ class GraphRobot:
             images()
             operator.close()
         folders = tuple(str(folder) for folder in operator.run_dirs)
-        return SpokenOutcome(episode.answer or "", episode.success, episode.error_code, folders, operator.candidates)
+        return SpokenOutcome(episode.answer or "", episode.success, episode.error_code, folders)
 
     def cancel(self) -> None:
         """See `Robot`."""

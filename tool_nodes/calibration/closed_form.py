@@ -7,7 +7,6 @@ Z out: A X = X B with A = G_i G_j^-1 and B = C_i C_j^-1. The rotation vectors of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -18,31 +17,16 @@ from toolhand.tool_nodes.geometry import invert, pose
 from toolhand.tool_nodes.types import FloatArray
 
 
-@dataclass(frozen=True)
-class ClosedForm:
-    """A first solution, and how much the poses turn.
-
-    Attributes:
-        X: (4, 4) pose of the camera.
-        Z: (4, 4) pose of the board.
-        spread_rad: (2,) root mean square of the angles between two poses, about the axis about which they turn most,
-            and about the second [rad].
-    """
-
-    X: FloatArray
-    Z: FloatArray
-    spread_rad: tuple[float, float]
-
-
 def turns(G: FloatArray) -> tuple[float, float]:
-    """How much poses (n, 4, 4) turn against each other: see `ClosedForm.spread_rad`."""
+    """How much poses (n, 4, 4) turn against each other: root mean square of the angles between two of them, about the
+    axis about which they turn most, and about the second [rad]."""
     first, second = _pairs(len(G))
     a = Rotation.from_matrix(G[first, :3, :3] @ np.swapaxes(G[second, :3, :3], 1, 2)).as_rotvec()
     spread = np.linalg.svd(a / np.sqrt(len(a)), compute_uv=False)
     return float(spread[0]), float(spread[1])
 
 
-def solve_closed_form(G: FloatArray, C: FloatArray) -> ClosedForm:
+def solve_closed_form(G: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The X and Z that come near to X C_i = G_i Z in all n images.
 
     Args:
@@ -57,9 +41,7 @@ def solve_closed_form(G: FloatArray, C: FloatArray) -> ClosedForm:
     right = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
     X = pose(R, np.linalg.lstsq(left, right, rcond=None)[0])
     Z = invert(G) @ X @ C
-    return ClosedForm(
-        X, pose(Rotation.from_matrix(Z[:, :3, :3]).mean().as_matrix(), Z[:, :3, 3].mean(axis=0)), turns(G)
-    )
+    return X, pose(Rotation.from_matrix(Z[:, :3, :3]).mean().as_matrix(), Z[:, :3, 3].mean(axis=0))
 
 
 def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -130,8 +130,8 @@ def solve(
     _require_intrinsics(checked, K)
     problem = HandEyeProblem(joints, seen, points, K, on_hand, joint_sd, checked.noise_px)
     first = solve_closed_form(carried_by(kinematics.fk_path(joints), on_hand), np.array(C))
-    _require_agreement(adjust(problem, kinematics, first.X, first.Z, free_scale=True), board, problem, kinematics, C)
-    found = adjust(problem, kinematics, first.X, first.Z)
+    _require_agreement(adjust(problem, kinematics, *first, free_scale=True), board, problem, kinematics, C)
+    found = adjust(problem, kinematics, *first)
     hand_eye = HandEye(
         found.X, found.Z, on_hand, found.covariance[:6, :6], found.joint_sd, found.rms_px, checked, len(joints)
     )
@@ -189,7 +189,7 @@ def _disagree(free: Adjusted, problem: HandEyeProblem, kinematics: Kinematics, C
     """Joints and images do not belong together at all."""
     other = replace(problem, on_hand=not problem.on_hand)
     first = solve_closed_form(carried_by(kinematics.fk_path(problem.joints), other.on_hand), np.array(C))
-    if adjust(other, kinematics, first.X, first.Z, free_scale=True).joint_sd < _ROBOT_RAD:
+    if adjust(other, kinematics, *first, free_scale=True).joint_sd < _ROBOT_RAD:
         ways = "the arm carries the camera", "the arm carries the board"
         said, true = ways if problem.on_hand else ways[::-1]
         return invalid(f"The pictures fit an arrangement in which {true}, not one in which {said}.", "Say --camera so.")

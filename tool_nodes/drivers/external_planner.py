@@ -26,7 +26,6 @@ from toolhand.tool_nodes.motion.reach import (
 )
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.scene_model import SceneModels, check_scene
-from toolhand.tool_nodes.ports import PlannerStats
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
@@ -53,11 +52,6 @@ class ExternalPlanner(ABC):
     @cached_property
     def _own(self) -> EmbeddedPlanner:
         return EmbeddedPlanner(self._seed, self._robot, self._limit_s)
-
-    @property
-    def stats(self) -> PlannerStats:
-        """See ports.Planner; planners of others do not count."""
-        return PlannerStats()
 
     def reseed(self, seed: int) -> None:
         """See ports.Planner; only the embedded planner's draws are certain to be the same again."""
