@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from toolhand.tool_nodes.drivers.external_planner import ExternalPlanner
-from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.geometry import shifted, transform
 from toolhand.tool_nodes.motion.collision import Checker
 from toolhand.tool_nodes.motion.kinematics import check_pose
 from toolhand.tool_nodes.motion.reach import reach_error
@@ -111,9 +111,7 @@ class MoveItPlanner(ExternalPlanner):
             ToolError: INVALID_ARGUMENT on malformed input; UNAVAILABLE or TIMEOUT, as `plan`.
         """
         T = check_pose(T_base_gripper, "pose")
-        first = T.copy()
-        if back is not None:
-            first[:3, 3] += back
+        first = T if back is None else shifted(T, back)
         if any(reach_error(each, scene, self._robot) is not None for each in (T, first)):
             return False
         checker = Checker(self._models.of(scene))

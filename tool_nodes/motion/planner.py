@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from toolhand.tool_nodes.geometry import shifted
 from toolhand.tool_nodes.motion.collision import CLOSE_RESOLUTION, FINE_RESOLUTION, RESOLUTION, Checker
 from toolhand.tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
@@ -154,9 +155,7 @@ class EmbeddedPlanner:
         # Only on the line objects yield.
         strict = back is not None and scene.yielding_m > 0.0
         before = Checker(self._models.of(replace(scene, yielding_m=0.0))) if strict else checker
-        first = T.copy()
-        if back is not None:
-            first[:3, 3] += back
+        first = T if back is None else shifted(T, back)
         if all(reach_error(each, scene, self.robot) is None for each in (T, first)):
             for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS):
                 if not before.free(q):

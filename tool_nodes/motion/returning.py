@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from toolhand.tool_nodes.geometry import shifted
 from toolhand.tool_nodes.motion.approval import MotionStep
 from toolhand.tool_nodes.motion.grasp_scenes import APPROACH
 from toolhand.tool_nodes.motion.guard import LIFT_M, Mode
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, first_planned, may_go_on
 from toolhand.tool_nodes.motion.plans import ParkPlan
 from toolhand.tool_nodes.motion.targets import HeldObject
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -137,16 +138,15 @@ class GuardedReturns(GuardedMoves):
         scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.
-        for height in (LIFT_M, 0.06, 0.03):
-            raised = T.copy()
-            raised[2, 3] += height
-            try:
-                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=()), speed))
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-            break
+        goals, free = (
+            (LinearGoal(shifted(T, (0.0, 0.0, h))) for h in (LIFT_M, 0.06, 0.03)),
+            replace(scene, boxes=(), attached=()),
+        )
+        try:
+            steps.append(first_planned(goals, lambda goal: self._plan(q, goal, free, speed)))
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
         last = steps[-1] if steps else None
         start = last.q[-1] if isinstance(last, Trajectory) else q
         steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED * speed))

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import ndimage
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.geometry import pose, rotation_z, shifted
 from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
 from toolhand.tool_nodes.motion.guard import LIFT_M, recorded
 from toolhand.tool_nodes.motion.limits import require_share
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, first_planned
 from toolhand.tool_nodes.motion.plans import PlacePlan, SkillPlan
 from toolhand.tool_nodes.motion.returning import GuardedReturns
 from toolhand.tool_nodes.motion.targets import HeldObject
@@ -181,8 +181,7 @@ class GuardedSkills(GuardedReturns):
     def _plan_lift(self, asked: SkillRequest, frame: Frame) -> SkillPlan:
         self._on_stage("planning")
         q = self._arm.state().q
-        raised = self._kinematics.fk(q)
-        raised[2, 3] += asked.distance_m
+        raised = shifted(self._kinematics.fk(q), (0.0, 0.0, asked.distance_m))
         # Whatever stands around the hand, straight up leads away from it.
         up = self._plan(q, LinearGoal(raised), replace(self._now(self._last_scene), boxes=()), asked.speed)
         return SkillPlan("Lift the gripper", (up,), raised, frame)
@@ -227,19 +226,10 @@ class GuardedSkills(GuardedReturns):
         R, tip = np.diag([1.0, -1.0, -1.0]), np.array([0.0, 0.0, self._gripper.fingertip_depth(0.0)])
         if self.held is not None:
             R, tip = self.held.R_base_gripper, self.held.middle
-        q, failures = self._arm.state().q, []
-        for point in lowest:
-            turned = [rotation_z(float(yaw)) @ R for yaw in _YAWS]
-            poses = np.array([pose(each, point - each @ tip) for each in turned])
-            try:
-                way = self._plan(q, PoseGoal(poses), scene, speed)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                failures.append(error.with_traceback(None))
-                continue
-            return way, self._kinematics.fk(way.q[-1])
-        raise failures.pop(0)
+        q, turned = self._arm.state().q, [rotation_z(float(yaw)) @ R for yaw in _YAWS]
+        goals = (PoseGoal(np.array([pose(each, point - each @ tip) for each in turned])) for point in lowest)
+        way = first_planned(goals, lambda goal: self._plan(q, goal, scene, speed))
+        return way, self._kinematics.fk(way.q[-1])
 
     # -- with an object --------------------------------------------------------------------------
 
@@ -309,28 +299,26 @@ class GuardedSkills(GuardedReturns):
         if asked.point is None:
             raise invalid("stand_upright needs a point.")
         called = self._called
-        for turned in list(stood_up(held)) or [held]:
-            try:
-                plan = self.plan_stand(turned, asked.point, frame)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-            self.run_place(plan)
-            high = 2.0 * float(turned.box.half_extents[2])
-            seen = seen_heights(self._camera.capture()).support_height(plan.candidate.point[:2], _BESIDE_M)
-            if seen < _STANDS_SHARE * high:
-                raise ToolError(
-                    ErrorCode.OBJECT_DROPPED,
-                    f"The {called} does not stay upright: what is seen there is {100 * seen:.0f} cm high, and not "
-                    f"{100 * high:.0f} cm.",
-                )
-            return f"The {called} stands on the table, upright."
-        raise ToolError(
-            ErrorCode.PLACE_BLOCKED,
-            f"The {called} cannot be turned upright there as the gripper holds it.",
-            'An operator says "put it down".',
-        )
+        point = asked.point
+        try:
+            turned, plan = first_planned(
+                list(stood_up(held)) or [held], lambda each: (each, self.plan_stand(each, point, frame))
+            )
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
+            sentence = f"The {called} cannot be turned upright there as the gripper holds it."
+            raise ToolError(ErrorCode.PLACE_BLOCKED, sentence, 'An operator says "put it down".') from error
+        self.run_place(plan)
+        high = 2.0 * float(turned.box.half_extents[2])
+        seen = seen_heights(self._camera.capture()).support_height(plan.candidate.point[:2], _BESIDE_M)
+        if seen < _STANDS_SHARE * high:
+            raise ToolError(
+                ErrorCode.OBJECT_DROPPED,
+                f"The {called} does not stay upright: what is seen there is {100 * seen:.0f} cm high, and not "
+                f"{100 * high:.0f} cm.",
+            )
+        return f"The {called} stands on the table, upright."
 
 
 _STANDS_SHARE = 0.7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from toolhand.tool_nodes.geometry import shifted
 from toolhand.tool_nodes.motion.guard import Mode, recorded
 from toolhand.tool_nodes.motion.moves import GuardedMoves
 from toolhand.tool_nodes.motion.plans import TrialPlan
@@ -47,8 +48,7 @@ class GuardedTrials(GuardedMoves):
         scene = replace(self._last_scene, boxes=(), attached=())
         q = self._arm.state().q
         T = self._kinematics.fk(q)
-        raised = T.copy()
-        raised[2, 3] += TRIAL_M
+        raised = shifted(T, (0.0, 0.0, TRIAL_M))
         up = self._plan(q, LinearGoal(raised), scene, _TRIAL_SPEED)
         back = self._plan(up.q[-1], LinearGoal(T), scene, _TRIAL_SPEED)
         return TrialPlan((up, back), raised, self._camera.capture())

@@ -79,14 +79,19 @@ def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
             "INVALID_ARGUMENT: --router is for machines without ROS 2; the middleware of this one is set up elsewhere."
         )
         return BAD_INPUT
-    from toolhand.tool_nodes.ros.trigger import NoAnswerError, NoServerError, call_trigger
+    from std_srvs.srv import Trigger
 
-    try:
-        return report(*call_trigger(name, domain, ANSWER_S))
-    except NoServerError as error:
-        return no_graph(str(error))
-    except NoAnswerError as error:
-        return not_confirmed(str(error))
+    from toolhand.tool_nodes.results import ToolError
+    from toolhand.tool_nodes.ros.link import RosLink
+
+    with RosLink({} if domain is None else {"ROS_DOMAIN_ID": str(domain)}) as link:
+        if not link.served(Trigger, [name]):
+            return no_graph(f"Nobody serves {name} in domain {link.node.context.get_domain_id()}.")
+        try:
+            answer = link.call(Trigger, name, Trigger.Request(), ANSWER_S)
+        except ToolError as error:
+            return not_confirmed(str(error))
+    return report(bool(answer.success), str(answer.message))
 
 
 def report(done: bool, message: str) -> int:
