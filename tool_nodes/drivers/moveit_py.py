@@ -23,7 +23,7 @@ from toolhand.tool_nodes.drivers.moveit import PLANNING_S
 from toolhand.tool_nodes.files import write_whole
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.scene_model import attached_opening
-from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable, words_of
 from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
 from toolhand.tool_nodes.robot_export.folder import collision_model
 from toolhand.tool_nodes.robot_export.moveit_files import ARM, OMPL, PILZ, PLANNER, parameters, srdf
@@ -164,8 +164,7 @@ def _require_package() -> None:
         for module in ("moveit.planning", "toolhand.tool_nodes.ros.moveit_messages"):
             import_module(module)
     except ImportError as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise unavailable(f"The planner 'moveit_py' needs MoveIt's moveit_py: {reason}.", WHERE) from error
+        raise unavailable(f"The planner 'moveit_py' needs MoveIt's moveit_py: {words_of(error)}.", WHERE) from error
 
 
 @cache

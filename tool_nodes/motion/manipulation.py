@@ -15,9 +15,8 @@ import numpy as np
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import invert, shifted, transform
 from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
-from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
+from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip, wrong_object
 from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
-from toolhand.tool_nodes.motion.holding import GuardedHolding
 from toolhand.tool_nodes.motion.looking import SETTLES_S, GuardedLooks
 from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, first_planned, may_go_on
 from toolhand.tool_nodes.motion.placing import (
@@ -38,7 +37,6 @@ from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.motion.skills import GuardedSkills
 from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, lowered, target_mask
-from toolhand.tool_nodes.motion.trial import GuardedTrials
 from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.hanging import Hanging, what_hangs
 from toolhand.tool_nodes.perception.heights import HeightMap, height_map
@@ -61,7 +59,7 @@ RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
 
-class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
+class Manipulator(GuardedLooks, GuardedSkills):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
@@ -253,16 +251,6 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
 
         return first_planned(product(scenes, ways_back(T), (T, mirrored(T))), to)
 
-    def _has_lost(self) -> bool:
-        """True, and nothing is held any more, if the jaws have closed on nothing; they are watched where they moved."""
-        opening = self._arm.state().opening_m
-        if self.held is not None and opening < self.held.opening_m - CARRIED_M:
-            opening = steady_grip(self._arm).opening_m
-        if self.held is None or opening >= EMPTY_OPENING:
-            return False
-        self.held = None
-        return True
-
     # -- place -----------------------------------------------------------------------------------
 
     def place(self, point_base: FloatArray, frame: Frame, speed: float = 1.0) -> None:
@@ -361,11 +349,6 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
             if error.code in NOBODY_MOVES:
                 raise
             return None
-
-    def _carrying(self, scene: CollisionScene, held: HeldObject) -> CollisionScene:
-        """The obstacles of a scene, with what is held in the hand."""
-        opening = self._gripper.clipped(held.opening_m)
-        return replace(scene, attached=(held.box,), opening_m=opening, yielding_m=0.0)
 
     def _dropped(self, scene: CollisionScene) -> None:
         self._park(scene)

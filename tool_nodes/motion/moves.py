@@ -12,10 +12,10 @@ import numpy as np
 
 from toolhand.tool_nodes.geometry import rotation_angle, shifted
 from toolhand.tool_nodes.motion.approval import PlannedMotion
-from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
+from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, MotionGuard
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.limits import MotionLimits, require_share
-from toolhand.tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
+from toolhand.tool_nodes.motion.plans import Legs
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
@@ -101,8 +101,6 @@ class GuardedMoves:
         self._share = 1.0
         self._on_stage = on_stage
 
-    _backed_out: Callable[[HeldUp], ToolError]
-
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
         return self._arm.job()
@@ -123,23 +121,6 @@ class GuardedMoves:
             yield
         finally:
             self._share = before
-
-    @contextlib.contextmanager
-    def _permit(self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan) -> Iterator[None]:
-        """Within it the plan may run; where a leg of it is held up, the arm backs out and parks, and the error says so.
-
-        Raises:
-            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ...
-        """
-        if self.guard.in_force is Mode.ASK:
-            self._on_stage("waiting for approval")
-        with self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged):
-            try:
-                yield
-            except HeldUp as error:
-                if isinstance(plan, (ParkPlan, TrialPlan)):  # the way back itself, and what a person watches
-                    raise
-                raise self._backed_out(error) from error
 
     def _unchanged(self, motion: PlannedMotion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""

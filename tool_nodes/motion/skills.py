@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import ndimage
+from scipy.spatial.transform import Rotation
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import pose, rotation_z, shifted
@@ -17,12 +18,12 @@ from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, first_planned
 from toolhand.tool_nodes.motion.plans import PlacePlan, SkillPlan
 from toolhand.tool_nodes.motion.returning import GuardedReturns
 from toolhand.tool_nodes.motion.targets import HeldObject
-from toolhand.tool_nodes.motion.turning import stood_up
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
 from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import (
+    Box,
     CollisionScene,
     FloatArray,
     Frame,
@@ -107,17 +108,6 @@ class GuardedSkills(GuardedReturns):
             told = skills[asked.name](asked, frame)
             state = self._arm.state()
             return SkillOutcome(told, state.opening_m, max(0.0, state.stamp - began))
-
-    @property
-    def _called(self) -> str:
-        return self.held.called or "thing" if self.held is not None else ""
-
-    def _require_held(self, what: str) -> HeldObject:
-        if self._has_lost():
-            raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
-        if self.held is None:
-            raise ToolError(ErrorCode.NOT_HOLDING, f"The gripper holds nothing to {what}.", "Grasp an object first.")
-        return self.held
 
     def _run(self, plan: SkillPlan, stage: str) -> None:
         """Run the steps of a plan; call within `_permit`."""
@@ -356,3 +346,38 @@ _HALF_AN_OBJECT_M = 0.08
 
 def _scene_of(frame: Frame) -> CollisionScene:
     return CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z)
+
+
+_STANDS = 1.2
+"""An object lies where it is longer than it is high by more than this factor [-]; a round figure, for cubes and
+balls."""
+
+
+def stood_up(held: HeldObject) -> Iterator[HeldObject]:
+    """The object as it is to be set down on either end: by a quarter turn of the hand that swings its length upright.
+
+    Nothing for an object that stands already.
+    """
+    R_box, half = held.box.T_parent_box[:3, :3], np.asarray(held.box.half_extents)
+    length = int(np.argmax(half[:2]))
+    if half[length] <= _STANDS * half[2]:
+        return
+    along = held.R_base_gripper @ R_box[:, length]
+    axis = np.cross(along, [0.0, 0.0, 1.0])
+    for angle in (np.pi / 2, -np.pi / 2):
+        R = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix() @ held.R_base_gripper
+        yield _turned(held, R)
+
+
+def _turned(held: HeldObject, R: FloatArray) -> HeldObject:
+    """The object in a hand of another orientation R (3, 3): its box is named by the axis that is upright now."""
+    T, half = held.box.T_parent_box, np.asarray(held.box.half_extents)
+    upright = int(np.argmax(np.abs((R @ T[:3, :3])[2])))
+    order = [(upright + 1) % 3, (upright + 2) % 3, upright]
+    box = T.copy()
+    box[:3, :3] = T[:3, :3][:, order]
+    if (R @ box[:3, 2])[2] < 0.0:
+        box[:3, 1:3] *= -1.0
+    half = half[order]
+    middle = box[:3, 3] - box[:3, 2] * half[2]
+    return replace(held, box=Box(box, half), R_base_gripper=R, middle=middle)

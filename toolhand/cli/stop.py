@@ -79,19 +79,14 @@ def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
             "INVALID_ARGUMENT: --router is for machines without ROS 2; the middleware of this one is set up elsewhere."
         )
         return BAD_INPUT
-    from std_srvs.srv import Trigger
-
     from toolhand.tool_nodes.results import ToolError
-    from toolhand.tool_nodes.ros.link import RosLink
+    from toolhand.tool_nodes.ros.link import trigger_once
 
-    with RosLink({} if domain is None else {"ROS_DOMAIN_ID": str(domain)}) as link:
-        if not link.served(Trigger, [name]):
-            return no_graph(f"Nobody serves {name} in domain {link.node.context.get_domain_id()}.")
-        try:
-            answer = link.call(Trigger, name, Trigger.Request(), ANSWER_S)
-        except ToolError as error:
-            return not_confirmed(str(error))
-    return report(bool(answer.success), str(answer.message))
+    try:
+        answer = trigger_once(name, domain, ANSWER_S)
+    except ToolError as error:
+        return not_confirmed(str(error))
+    return no_graph(f"Nobody serves {name}.") if answer is None else report(*answer)
 
 
 def report(done: bool, message: str) -> int:
