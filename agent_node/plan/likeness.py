@@ -10,7 +10,7 @@ from toolhand.tool_nodes.results import ToolError
 
 SPELT_ALIKE = 0.65
 """Least share of letters in common by which a word is a misspelling [-], see `difflib`: 0.67 for "maionese" and
-"mayonnaise", 0.6 for "elbows" and "bowl". Of words that name nothing here 2 % have a name as much alike."""
+"mayonnaise", 0.6 for "elbows" and "bowl"; 2 % of words that name nothing here reach it."""
 ALIKE = 0.5
 """Least likeness of a name that is taken for another one [-]: the mean over the pieces of both of the cosine with the
 most alike piece of the other, 0.51 for "froggies" and "plush frog", 0.54 for "motor car" and "toy car"."""
