@@ -6,7 +6,7 @@ the jaws until they are steady, after lifting and before each placement, and a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -23,6 +23,7 @@ from toolhand.tool_nodes.motion.placing import (
     MOST_IN_VAIN,
     PlaceCandidate,
     free_near,
+    inside_candidates,
     no_room,
     no_way,
     out_of_reach,
@@ -39,9 +40,10 @@ from toolhand.tool_nodes.motion.skills import GuardedSkills
 from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, lowered, target_mask
 from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.hanging import Hanging, what_hangs
-from toolhand.tool_nodes.perception.heights import HeightMap, height_map
+from toolhand.tool_nodes.perception.heights import height_map
 from toolhand.tool_nodes.perception.lifted import what_was_lifted
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import (
@@ -275,7 +277,8 @@ class Manipulator(GuardedLooks, GuardedSkills):
         self._on_stage("planning")
         self._require_uncovered(frame)
         held = self._require_held("place")
-        point = settled_inside(point_base, held, height_map(frame))
+        heights = seen_heights(frame)
+        point = settled_inside(point_base, held, heights) if is_cavity(heights, point_base) else point_base
         try:
             if not self.robot.reach.contains(point[:2]):
                 raise out_of_reach(point[:2], self.robot.reach)
@@ -293,12 +296,15 @@ class Manipulator(GuardedLooks, GuardedSkills):
 
     def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
         """A plan that sets an object, held in some orientation, down on a point (3,) of an image. Raises ToolError."""
-        heights = height_map(frame)
         scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
-        legs, chosen = self._plan_place(point_base, held, heights, scene, frame)
+        finely = seen_heights(frame)
+        into = is_cavity(finely, point_base)
+        heights, candidates = (finely, inside_candidates) if into else (height_map(frame), place_candidates)
+        ways = candidates(point_base, held, heights, self.robot.reach)
+        legs, chosen = self._plan_place(ways, scene, point_base, lambda: no_room(point_base, held, heights, frame))
         release = self._gripper.clipped(self._arm.state().opening_m + RELEASE)
         back = self._plan_back(legs[1].q[-1], chosen.T_base_gripper, replace(scene, attached=(), opening_m=release))
-        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back, self._share)
+        return PlacePlan(legs, chosen, scene, into, release, frame, back, self._share)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
@@ -355,12 +361,12 @@ class Manipulator(GuardedLooks, GuardedSkills):
         raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
 
     def _plan_place(
-        self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene, frame: Frame
+        self, ways: Iterable[PlaceCandidate], scene: CollisionScene, point: FloatArray, none: Callable[[], ToolError]
     ) -> tuple[Legs, PlaceCandidate]:
         start, above = self._arm.state().q, np.array([0.0, 0.0, APPROACH])
         failure: ToolError | None = None
         tried = in_vain = 0
-        for candidate in place_candidates(point, held, heights, self.robot.reach):
+        for candidate in ways:
             tried += 1
             T, approach = candidate.T_base_gripper, None
             if not self._planner.reachable(T, scene):
@@ -375,4 +381,4 @@ class Manipulator(GuardedLooks, GuardedSkills):
             in_vain += approach is None
             if in_vain == MOST_IN_VAIN:
                 break
-        raise no_way(point, failure) if tried else no_room(point, held, heights, frame)
+        raise no_way(point, failure) if tried else none()

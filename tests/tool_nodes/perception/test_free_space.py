@@ -171,6 +171,17 @@ def test_an_object_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves
         asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
 
 
+def test_an_object_goes_above_what_lies_low_in_a_bin() -> None:
+    scene, _ = arranged(("grey bin", 0.48, 0.0), ("wrench", 0.45, -0.3), ("wrench", 0.45, 0.3))
+    flat = (
+        PlacedObject(f"inner_{k}", "wrench", (0.48 + x, 0.0, 0.019), np.pi / 2) for k, x in enumerate((-0.04, 0.03))
+    )
+    _, frame = rendered(replace(scene, objects=(*scene.objects, *flat)))
+    x, y, z = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
+    assert np.hypot(x - 0.48, y) < 0.05
+    assert z < 0.05
+
+
 def test_on_a_box_is_the_middle_of_its_top() -> None:
     _, frame = arranged(("rice box", 0.45, 0.1))
     assert np.allclose(place(frame, "on", 0), [0.45, 0.1, 0.135], atol=0.006)
