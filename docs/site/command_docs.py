@@ -1,4 +1,4 @@
-"""The tables of docs/reference/command_line.md: every command with the summary that its help has.
+"""The tables of docs/reference/command_line.md: every command with the beginning of the summary that its help has.
 
 `python -m docs.site.command_docs` writes them below the page's headings; `--check` only says whether they are
 stale, and exits with status 1 then. A command that no heading names stands below the last one.
@@ -27,6 +27,11 @@ BENCH = "bench"
 _TABLE = re.compile(r"^\| `toolhand` \| \|\n(?:\|.*\n)+", re.MULTILINE)
 
 
+def shown(summary: str) -> str:
+    """What the page has of a summary: what stands before its first full stop, colon or semicolon."""
+    return re.split(r"[.:;](?: |$)", summary)[0] + "."
+
+
 def table(names: list[str]) -> str:
     """The commands that begin with these words, those of groups one by one, as a table of Markdown."""
     rows = ["| `toolhand` | |", "|---|---|"]
@@ -37,7 +42,7 @@ def table(names: list[str]) -> str:
             if isinstance(entry, Group)
             else {name: entry}
         )
-        rows += [f"| `{typed}` | {command.summary} |" for typed, command in commands.items()]
+        rows += [f"| `{typed}` | {shown(command.summary)} |" for typed, command in commands.items()]
     return "\n".join(rows) + "\n"
 
 

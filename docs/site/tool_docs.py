@@ -11,8 +11,9 @@ import json
 import re
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,13 @@ _NOTABLE_SHARE = 1e-4
 """A file shows what the code draws if at most this share of pixels differs by more levels: machines round otherwise."""
 
 _QUALITIES = (80, 70, 60, 50)
-_SHOWN_CHARACTERS = 320
-_COLUMNS = 118
+_SHOWN_CHARACTERS = 200
+_USE = re.compile(r" Use \$.*?(?=$| \(backend)", re.DOTALL)
+"""The sentence that tells a model which variables a result left; the page lists them with their shapes."""
+_COLUMNS = 116
+
+_USUAL_LENGTH = ", at most 300 characters"
+"""The bound of most strings, which the introduction names once."""
 
 _IMAGE_ARGUMENTS = ("image_index", "image_idx", "img_path")
 """Arguments that name an image; the introduction says how, for all tools of a suite."""
@@ -64,48 +70,55 @@ _IMAGE_ARGUMENTS = ("image_index", "image_idx", "img_path")
 _INTRODUCTION = """\
 # Tools
 
-Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and calls with what they answered.
+Made from the code by `python -m docs.site.tool_docs`: schemas, docstrings, and example calls with their results.
 
-Each of the four papers has a suite with the names, arguments and coordinates that it prints. `toolhand tools --suite
-peria` lists one, `--suite all` all of them, `--suite evic,last` some. `--suite spacetools,wrist` adds a look by the
-camera at the wrist, `--suite spacetools,skills` more motions of the hand, and `--suite native` is what is usual in one
-call, for models with tool calls of their own. `--suite native,clearing` gets at what lies under others. None of these
-stands in a paper.
+`toolhand tools --suite peria` lists one suite, `--suite evic,last` two, `--suite all` all. The first four suites have
+the names, arguments and coordinates that their papers print; the others stand in no paper. `--suite native` is for
+models with tool calls of their own.
 
 | suite | coordinates | an image is named by |
 |---|---|---|
-| SpaceTools | normalized (x, y) in [0, 1] from the top left; poses and 3D points in the scene camera's frame (OpenCV) \
-[m] | `image_index` (also `image`): 0, 1, 2, ... or a `$variable` |
-| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index`: 0, 1, 2, ... \
-or a `$variable` |
-| E-ViC | pixels, [0, W] x [0, H] | `image_idx`: 0, 1, 2, ...; 0 where it is left out |
+| SpaceTools and what stands in no paper | normalized (x, y) in [0, 1] from the top left; poses and 3D points in the \
+scene camera's frame (OpenCV) [m] | `image_index` (also `image`): 0, 1, ... or a `$variable` |
+| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index`: 0, 1, ... or a \
+`$variable` |
+| E-ViC | pixels, [0, W] x [0, H] | `image_idx`: 0, 1, ...; 0 where it is left out |
 | LAST | pixels | `img_path`: `"image-0"`, `"image-1"`, ...; no file is ever opened |
 
-- **Images** of a conversation are counted from 0; a result's image is appended. Crops and drawings keep their link to
-  the camera's image, so depth and words work in them, too. An image without that link is seen by its colours.
+- **Images** are counted from 0; a result's image is appended. Crops and drawings keep their link to the camera's
+  image, so depth and words work in them, too. An image without that link is seen by its colours.
 - **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
-  Each belongs to an image; beside the index or a variable of another one it is refused.
-- **Errors** are one sentence, `Error CODE: ...`. A call that fails leaves no variable that it was to make, not even an
+  One that belongs to another image than the call's is refused.
+- **Strings** have at most 300 characters where nothing else is said.
+- **Errors** are one sentence, `Error CODE: ...`. A failed call leaves no variable that it was to make, not even an
   older one of that name. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
-  `analytic` the grasp sampler, `sandbox` the locked-down Python process. Functions do not sign. With
-  `--station mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there, too.
-- The same call is refused after three times in a row where its result cannot have changed. Times are simulated time.
+  `analytic` the grasp sampler, `sandbox` the locked-down Python process. With `--station mock` recorded frames answer
+  as `mock`, and nothing moves; the names `mock_robot.*` work there, too.
+- A call is refused after three times in a row where its result cannot have changed. Times are simulated time.
 """
 
 _EXAMPLES_LEAD = (
-    "The calls below look at the images {images}, shown here in this order: at `table` where nothing else is said. "
-    '"After" names calls made before, for their variables. Below a call stands its result, cut in the middle where it '
-    "is long."
+    "Below the arguments of a tool stands an example call, written as a function "
+    "([protocols](papers.md#conversations) say how models write it): the calls that it comes after, the variables "
+    "that it leaves with their shapes, its result (a long one cut in the middle), and the image that it shows. It "
+    "looks at one of the images {images}, shown here in this order: at `table` where nothing else is said."
 )
 
 
 @dataclass(frozen=True)
 class ExampleResult:
-    """What the example of a tool gave: its text, and its image (H, W, 3) or None."""
+    """What the example of a tool gave.
+
+    Attributes:
+        text: Its text.
+        rgb: Its image (H, W, 3) or None.
+        shapes: Shape of each variable that it left, by name; () for what is no array.
+    """
 
     text: str
     rgb: NDArray[np.uint8] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -143,9 +156,11 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
     families = families_of(specs.values())
     for suite in dict.fromkeys(family.suite for family in families):
         parts.append(f"## {suite_title(suite)}\n")
-        for family in families:
-            if family.suite == suite:
-                parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
+        tools = [spec for family in families if family.suite == suite for spec in tools_of(family, specs.values())]
+        shared, opening = _shared_arguments(tools), _shared_opening([answers[spec.name].text for spec in tools])
+        parts += [f"Every result begins with the line `{opening}`.\n"] if opening else []
+        parts += ["Arguments of several tools:\n", "\n".join(shared) + "\n"] if shared else []
+        parts += [_entry(spec, answers[spec.name], shared, opening) for spec in tools]
     parts.append(model_table())
     return Documents("\n".join(parts), images)
 
@@ -209,38 +224,53 @@ def _answer(spec: ToolSpec, family: Family, station: Station, images: Mapping[st
         raise RuntimeError(f"the example of {spec.name} failed: {result.text}")
     if result.backend and family in FAMILIES and result.backend not in family.backend_names:
         raise RuntimeError(f"{spec.name} was answered by {result.backend!r}, which its family does not list")
-    return ExampleResult(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
+    rgb = None if record.image_index is None else session.images[record.image_index].rgb
+    return ExampleResult(
+        result.text, rgb, {name: getattr(value, "shape", ()) for name, value in result.variables.items()}
+    )
 
 
 def _images_of_examples(specs: Mapping[str, ToolSpec]) -> list[str]:
     return list(dict.fromkeys(example_of(spec).image for _, spec in _listed(specs)))
 
 
-def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
+def _shared_arguments(tools: Sequence[ToolSpec]) -> list[str]:
+    """Lines of the arguments that mean the same in two tools or more; the page has them once for the suite."""
+    lines = Counter(line for spec in tools for line in _arguments(spec))
+    return [line for line, count in lines.items() if count > 1]
+
+
+def _shared_opening(texts: Sequence[str]) -> str:
+    """First line of every result of a suite, or nothing."""
+    first = {text.partition("\n")[0] for text in texts}
+    return first.pop() if len(first) == 1 and len(texts) > 1 else ""
+
+
+def _entry(spec: ToolSpec, answer: ExampleResult, shared: Sequence[str], opening: str) -> str:
     lines = [f"### {heading(spec)}\n"]
     lines.append(_wrapped(spec.description + (" **Moves the robot.**" if spec.motion else "")))
     if spec.aliases:
         lines.append(f"Also: {', '.join(f'`{alias}`' for alias in spec.aliases)}.\n")
-    arguments = [_argument(spec, name) for name in spec.kinds if name not in _IMAGE_ARGUMENTS]
+    arguments = [line for line in _arguments(spec) if line not in shared]
     if arguments:
         lines.append("\n".join(arguments) + "\n")
-    example = example_of(spec)
-    before = [f"`{name}`" for name in example.before]
-    seen = "" if example.image == TABLE else f" on the image `{example.image}`"
-    if seen or before:
-        lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
-    call = _call(spec, example.arguments)
-    lines.append(f"```text\n{call}\n{_in_columns(_shortened(answer.text))}\n```\n")
+    lines.append(_wrapped(f"{_call(spec, answer)}:"))
+    text = _USE.sub("", answer.text.removeprefix(opening).lstrip("\n"))
+    lines.append(textwrap.indent(_in_columns(_shortened(text)), "    ") + "\n")
     if answer.rgb is not None:
         lines.append(f"![{spec.name}](tools/{spec.name}.jpg)\n")
     return "\n".join(lines)
+
+
+def _arguments(spec: ToolSpec) -> list[str]:
+    return [_argument(spec, name) for name in spec.kinds if name not in _IMAGE_ARGUMENTS]
 
 
 def _argument(spec: ToolSpec, name: str) -> str:
     need = "" if name in spec.required else _default(spec, name)
     others = [f"`{other}`" for other, own in spec.renamed.items() if own == name]
     also = f", also {' '.join(others)}" if others else ""
-    form = describe_schema(spec.kinds[name].schema())
+    form = describe_schema(spec.kinds[name].schema()).replace(_USUAL_LENGTH, "")
     return _wrapped(f"- `{name}` ({form}{need}{also}): {spec.argument_docs.get(name, '')}", indent="  ").rstrip("\n")
 
 
@@ -289,17 +319,27 @@ def _range(schema: Mapping[str, Any]) -> str:
     return f" >= {low:g}" if low is not None else ""
 
 
-def _call(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    if spec.suite == "last":
-        return f"{spec.name}({', '.join(f'{name}={json.dumps(value)}' for name, value in arguments.items())})"
-    return json.dumps({"name": spec.name, "arguments": dict(arguments)}, ensure_ascii=False)
+def _call(spec: ToolSpec, answer: ExampleResult) -> str:
+    """The example of a tool as a function, on which image, after which calls, and which variables it leaves."""
+    example = example_of(spec)
+    written = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in example.arguments.items())
+    said = f"`{spec.name}({', '.join(written)})`"
+    if example.image != TABLE:
+        said += f" on `{example.image}`"
+    if example.before:
+        said += f" after {', '.join(f'`{name}`' for name in example.before)}"
+    if answer.shapes:
+        left = (f"`${name}` {'x'.join(map(str, shape))}".rstrip() for name, shape in answer.shapes.items())
+        said += f" leaves {', '.join(left)}"
+    return said
 
 
 def _shortened(text: str) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     tail = _SHOWN_CHARACTERS // 3
-    return f"{text[: _SHOWN_CHARACTERS - tail]} [...] {text[-tail:]}"
+    head = text[: _SHOWN_CHARACTERS - tail].rpartition(" ")[0]
+    return f"{head} [...] {text[-tail:].partition(' ')[2]}"
 
 
 def _in_columns(text: str) -> str:

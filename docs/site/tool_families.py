@@ -214,11 +214,10 @@ def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
 _MODELS_LEAD = """\
 ## Real models
 
-Adapters in `tool_nodes/models/`, one file each, behind the ports: `--pointer qwen_vl:WEIGHTS --segmenter
-sam2:WEIGHTS`. WEIGHTS is a folder or a name of the hub, followed where needed by
-`?device=cuda&dtype=bfloat16&batch=8`; models behind a server are `NAME:MODEL@URL`. The extra `models` brings torch
-and transformers. Weights are read from safetensors alone; pickled, cut or foreign ones are refused in a sentence.
-Memory is that of the weights, computed from their number; pictures need more.
+Adapters in `tool_nodes/models/`, one file each: `--pointer qwen_vl:WEIGHTS --segmenter sam2:WEIGHTS`. WEIGHTS is a
+folder or a name of the hub, with `?device=cuda&dtype=bfloat16&batch=8` where needed; models behind a server are
+`NAME:MODEL@URL`. The extra `models` brings torch and transformers. Only safetensors are read; pickled, cut or foreign
+weights are refused. Memory is that of the weights alone.
 
 All are tested with random weights of their architecture (loading, shapes, batches, coordinates) or with a fake server;
 none with its real weights, on a GPU, or with the real server.
@@ -245,13 +244,13 @@ def tool_matrix(specs: Iterable[ToolSpec]) -> str:
     """Suite x tool x backend as a Markdown table, one row for each family; the tools are links to their headings."""
     known = list(specs)
     rows = [
-        "| suite | tools | driven by, in the paper | ports | embedded backends | real models |",
-        "|---|---|---|---|---|---|",
+        "| suite | tools | driven by, in the paper | backends here | real models |",
+        "|---|---|---|---|---|",
     ]
     for family in families_of(known):
-        suite, ports = suite_title(family.suite), ", ".join(family.ports) or "-"
+        suite = suite_title(family.suite)
         where, names = f"[{suite}](#{anchor(suite)})", _linked(tools_of(family, known))
-        rows.append(f"| {' | '.join((where, names, family.driven_by, ports, family.behind, family.models))} |")
+        rows.append(f"| {' | '.join((where, names, family.driven_by, family.behind, family.models))} |")
     return "\n".join(rows) + "\n"
 
 
