@@ -9,7 +9,8 @@ from typing import Any
 from toolhand.agent_node.console.options import BackendOptions
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.bench.commands.crowded import Options
-from toolhand.bench.frame import Benchmark, told_entries, told_line
+from toolhand.bench.frame import Benchmark
+from toolhand.bench.judged import JudgedRecord, claims, judged, told_entries, told_line
 from toolhand.bench.stats import machine, rate_row, with_unscored
 from toolhand.sim.station import Station, StationConfig
 from toolhand.sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
@@ -26,35 +27,21 @@ class CrowdJob:
     backends: BackendOptions
 
 
-@dataclass(frozen=True)
-class CrowdRecord:
+@dataclass(frozen=True, kw_only=True)
+class CrowdRecord(JudgedRecord):
     """What one sentence gave.
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
         pairing: Relation of the two objects, see `toolhand.sim.tasks.crowds.PAIRINGS`.
-        scored: False after an infrastructure error.
-        success: The simulator's truth.
-        false_success: Success was claimed and the simulator disagrees.
-        denied: It was done, and the tools said that it failed.
         lifted: Ids of what was off the table for the hold time.
         wrong: Something that was not asked for was lifted.
     """
 
-    seed: int
     gap_mm: float
     pairing: str
-    category: str
-    text: str
-    scored: bool = False
-    success: bool = False
-    false_success: bool = False
-    denied: bool = False
     wrong: bool = False
     lifted: tuple[str, ...] = ()
-    error_code: str | None = None
-    answer: str = ""
-    reasons: tuple[str, ...] = ()
 
 
 def run_one(job: CrowdJob) -> list[CrowdRecord]:
@@ -65,23 +52,13 @@ def run_one(job: CrowdJob) -> list[CrowdRecord]:
         judge = Judge(station)
         outcome = run_episode(station, ScriptedPolicy(), task)
         lifted = judge.history(()).lifted
-        truth = outcome.truth
         records.append(
             CrowdRecord(
-                job.seed,
-                1000 * crowd_gap(job.seed),
-                crowd_pairing(job.seed),
-                task.category,
-                task.text,
-                scored=outcome.scored,
-                success=truth is not None and truth.success,
-                false_success=outcome.false_success,
-                denied=outcome.denied,
+                **judged(task, job.seed, outcome),
+                gap_mm=1000 * crowd_gap(job.seed),
+                pairing=crowd_pairing(job.seed),
                 wrong=bool(lifted - set(task.target_ids)),
                 lifted=tuple(sorted(lifted)),
-                error_code=outcome.episode.error_code,
-                answer=outcome.episode.answer,
-                reasons=truth.reasons if truth else (),
             )
         )
     return records
@@ -101,9 +78,7 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     honest = [r for r in scored if not (r.success or r.false_success)]
     rows.append(rate_row("refused or asked", sum(not r.wrong for r in honest), len(scored)))
     rows.append(rate_row("wrong thing lifted, said so", sum(r.wrong for r in honest), len(scored)))
-    rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
-    rows.append(rate_row("done, said to have failed", sum(r.denied for r in scored), len(scored)))
-    return rows
+    return rows + claims(scored)
 
 
 class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
@@ -125,7 +100,7 @@ class CrowdedBench(Benchmark[Options, CrowdJob, CrowdRecord]):
 
     def crashed(self, job: CrowdJob, why: str) -> Sequence[CrowdRecord]:
         gap, pairing = 1000 * crowd_gap(job.seed), crowd_pairing(job.seed)
-        return [CrowdRecord(job.seed, gap, pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
+        return [CrowdRecord(seed=job.seed, gap_mm=gap, pairing=pairing, error_code=ErrorCode.INTERNAL, answer=why)]
 
     def document(self, options: Options, records: Sequence[CrowdRecord]) -> dict[str, Any]:
         told = told_entries(records, ("gap_mm", "pairing"), ("lifted",))

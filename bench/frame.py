@@ -8,7 +8,6 @@ list of benchmarks. `toolhand bench NAME` parses the options, measures, prints t
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -111,43 +110,3 @@ class Benchmark(Generic[Chosen, Job, Record]):
         self.keep(options, document, records)
         publish(document, self.lines, options.as_json)
         return self.status(document)
-
-
-def told_entries(records: Sequence[Any], first: Sequence[str] = (), last: Sequence[str] = ()) -> dict[str, Any]:
-    """The entries `unscored`, `error_codes` and `failures` of records of commands.
-
-    Args:
-        records: With text, seed, scored, success, false_success, denied, error_code, answer and reasons.
-        first: Names of further attributes that a failure shows, behind its seed.
-        last: The same, before its answer.
-    """
-    return {
-        "unscored": sum(not record.scored for record in records),
-        "error_codes": dict(Counter(record.error_code for record in records if record.error_code)),
-        "failures": [
-            {
-                "text": record.text,
-                "seed": record.seed,
-                **{name: _plain(getattr(record, name)) for name in first},
-                "error_code": record.error_code,
-                "false_success": record.false_success,
-                "denied": record.denied,
-                **{name: _plain(getattr(record, name)) for name in last},
-                "answer": record.answer,
-                "truth": list(record.reasons),
-            }
-            for record in records
-            if not record.success or record.denied
-        ],
-    }
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def told_line(failure: Mapping[str, Any], where: str = "") -> str:
-    """A failure of `told_entries` in a line; `where` stands behind its seed."""
-    why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
-    code = failure["error_code"] or "false success"
-    return f"seed {failure['seed']:>3}  {where}{failure['text']!r}: {code}: {why}"

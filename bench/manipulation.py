@@ -14,7 +14,8 @@ from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import make_policy
 from toolhand.bench.commands.manipulation import EpisodeOptions, Options
-from toolhand.bench.frame import Benchmark, told_entries, told_line
+from toolhand.bench.frame import Benchmark
+from toolhand.bench.judged import JudgedRecord, claims, judged, told_entries, told_line
 from toolhand.bench.stats import machine, rate_row, timing_row, with_unscored
 from toolhand.bench.timing import TimedPlanner, camera_rows
 from toolhand.sim.objects.chosen import choose_sets
@@ -55,7 +56,6 @@ class ClutterJob:
     """What is asked in one scene of clutter, each in a station of its own.
 
     Attributes:
-        kind: Kind of clutter.
         seed: Seed of the scene, the sentences and the stations.
         objects: Object sets and folders, as they were typed.
     """
@@ -69,31 +69,19 @@ class ClutterJob:
 ManipulationJob = EpisodeJob | ClutterJob
 
 
-@dataclass(frozen=True)
-class EpisodeRecord:
+@dataclass(frozen=True, kw_only=True)
+class EpisodeRecord(JudgedRecord):
     """What one episode gave.
 
     Attributes:
-        scored: False after an infrastructure error.
-        success: The simulator's truth: picked, and placed if that was asked for.
+        sentence: Number of the sentence in the list.
         score: 0 or 1 for a pick, up to 2 for pick and place.
-        reasons: Why it is not a success, in the simulator's words.
         plan_s: Wall time of every plan [s].
         turns: Assistant turns of the conversation.
     """
 
     sentence: int
-    seed: int
-    category: str
-    text: str
-    scored: bool = False
-    success: bool = False
     score: int = 0
-    false_success: bool = False
-    denied: bool = False
-    error_code: str | None = None
-    answer: str = ""
-    reasons: tuple[str, ...] = ()
     time_to_first_motion_s: float | None = None
     wall_s: float | None = None
     sim_time_s: float | None = None
@@ -162,25 +150,15 @@ def _record(
     settings = PolicyOptions(**asdict(options.model), seed=job.seed, turns=options.turns)
     policy = make_policy(options.policy, protocol, tools.schemas(protocol.native), settings)
     outcome = run_episode(station, policy, task, ConversationSettings(options.turns, protocol), toolbox=tools)
-    episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
+        **judged(task, job.seed, outcome),
         sentence=job.sentence,
-        seed=job.seed,
-        category=task.category,
-        text=task.text,
-        scored=outcome.scored,
-        success=truth is not None and truth.success,
-        score=truth.points if truth else 0,
-        false_success=outcome.false_success,
-        denied=outcome.denied,
-        error_code=episode.error_code,
-        answer=episode.answer,
-        reasons=truth.reasons if truth else (),
+        score=outcome.truth.points if outcome.truth else 0,
         time_to_first_motion_s=outcome.time_to_first_motion_s,
-        wall_s=episode.wall_s,
+        wall_s=outcome.episode.wall_s,
         sim_time_s=outcome.sim_time_s,
         plan_s=tuple(planning),
-        turns=len(episode.turns),
+        turns=len(outcome.episode.turns),
     )
 
 
@@ -196,8 +174,7 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
         rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen), **more))
     every = rate_row("all", sum(r.success for r in scored), len(scored))
     rows += with_unscored(every, len(records) - len(scored))
-    rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
-    rows.append(rate_row("done, said to have failed", sum(r.denied for r in scored), len(scored)))
+    rows += claims(scored)
     first = [r.time_to_first_motion_s for r in scored if r.time_to_first_motion_s is not None]
     rows.append(timing_row("time_to_first_motion", first))
     for name in CATEGORIES:
@@ -240,7 +217,7 @@ class ManipulationBench(Benchmark[Options, ManipulationJob, EpisodeRecord]):
         sentence, text = 0, f"{getattr(job, 'kind', '')} {job.seed}"
         if isinstance(job, EpisodeJob):
             sentence, text = job.sentence, PAPER_SENTENCES[job.sentence]
-        return [EpisodeRecord(sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)]
+        return [EpisodeRecord(sentence=sentence, seed=job.seed, text=text, error_code=ErrorCode.INTERNAL, answer=why)]
 
     def note(self, records: Sequence[EpisodeRecord]) -> str:
         return f"{sum(r.success for r in records)} of {len(records)} succeeded"

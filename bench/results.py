@@ -36,7 +36,6 @@ def kept(name: str, arguments: Sequence[str], run: Callable[[], int], folder: Pa
     A file that cannot be written is said in one sentence, and changes nothing else.
 
     Args:
-        name: Name of the benchmark.
         arguments: Words of its command line.
         run: The benchmark, with its arguments bound; gives the exit status.
         folder: Where the file is written.

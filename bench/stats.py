@@ -93,7 +93,6 @@ def format_report(document: Mapping[str, Any], failure_line: Callable[[Mapping[s
     Args:
         document: With `rows`, `failures`, `unscored`, `machine`, `wall_s`, and the count of each cause in `error_codes`
             or `crashes`, where there are some.
-        failure_line: One failure in one line.
     """
     lines = [format_rows(document["rows"])]
     causes = document.get("error_codes") or document.get("crashes") or {}

@@ -33,7 +33,7 @@ class TimedPlanner(PlannerWrapper):
             self.seconds.append(self._clock() - began)
 
 
-def camera_rows(n: int = 10) -> list[dict[str, Any]]:
+def camera_rows() -> list[dict[str, Any]]:
     """RGB, depth and ids of a generated scene, one new image each time."""
     station = Station(generate_scene(0))
     rows = []
@@ -41,7 +41,7 @@ def camera_rows(n: int = 10) -> list[dict[str, Any]]:
         camera = station.make_camera(station.scene_camera((width, height)))
         camera.capture()
         seconds = []
-        for _ in range(n):
+        for _ in range(10):
             station.world.step()
             began = time.perf_counter()
             camera.capture()

@@ -6,7 +6,6 @@ once more before an approval is sent. The operator's token is in the robot's lin
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -68,7 +67,6 @@ class Approvals:
         self._lock = threading.RLock()
         self._card = ApprovalCard(None)
         self._close: Close | None = None
-        self._listeners: list[Callable[[], None]] = []
 
     def attend(self, present: bool) -> None:
         """Listen to motions that wait, or not: a motion node to which nobody listens refuses at once."""
@@ -78,23 +76,7 @@ class Approvals:
             elif not present and self._close is not None:
                 close, self._close = self._close, None
                 close()
-                self._set(ApprovalCard(None))
-
-    @property
-    def attended(self) -> bool:
-        """Whether motions that wait are listened to."""
-        return self._close is not None
-
-    def listen(self, changed: Callable[[], None]) -> Close:
-        """Have a function called after every change, in any thread; calling what is returned ends it."""
-        with self._lock:
-            self._listeners.append(changed)
-
-        def close() -> None:
-            with self._lock, contextlib.suppress(ValueError):
-                self._listeners.remove(changed)
-
-        return close
+                self._card = ApprovalCard(None)
 
     @property
     def card(self) -> ApprovalCard:
@@ -126,7 +108,7 @@ class Approvals:
             refusal = self._refusal(request_hash, approve)
             if refusal:
                 return refusal
-            self._set(self._answered("approved" if approve else "rejected", "The answer is sent."))
+            self._card = self._answered("approved" if approve else "rejected", "The answer is sent.")
         decision = Decision(approve, reason.strip()[:LONGEST_REASON], request_hash, BY)
         try:
             refusal = self._robot.decide(decision)
@@ -135,7 +117,7 @@ class Approvals:
         with self._lock:
             motion = self._card.motion
             if motion is not None and motion.request.hash == request_hash:
-                self._set(self._answered(self._card.answer, refusal or f"The motion is {self._card.answer}."))
+                self._card = self._answered(self._card.answer, refusal or f"The motion is {self._card.answer}.")
         return refusal
 
     def _refusal(self, request_hash: str, approve: bool) -> str:
@@ -164,15 +146,10 @@ class Approvals:
                 same = before.motion is not None and before.motion.request.hash == request.hash
                 if not same:
                     lines = (*map(step_line, request.steps), *request.summary[-1:])
-                    self._set(ApprovalCard(motion, lines, request.is_true))
+                    self._card = ApprovalCard(motion, lines, request.is_true)
             elif before.motion is not None:
                 gone = f"The motion is {before.answer}." if before.answer else "The motion does not wait any more."
-                self._set(ApprovalCard(None, answer=before.answer, said=gone))
-
-    def _set(self, card: ApprovalCard) -> None:
-        self._card = card
-        for listener in tuple(self._listeners):
-            listener()
+                self._card = ApprovalCard(None, answer=before.answer, said=gone)
 
 
 class MotionTimeline:

@@ -7,9 +7,7 @@ before. Its methods may be called in any thread.
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +53,6 @@ class TranscriptEntry:
         text: Line as it is shown: always text, never markup.
         detail: Text shown when the entry is unfolded, e.g. the arguments of a call; empty for none.
         code: Code of the error; empty for none.
-        at_s: When it was noted, seconds since the epoch.
         run_dirs: Folders of the reports of what has ended.
     """
 
@@ -64,7 +61,6 @@ class TranscriptEntry:
     text: str
     detail: str = ""
     code: str = ""
-    at_s: float = 0.0
     run_dirs: tuple[str, ...] = ()
 
 
@@ -84,13 +80,11 @@ class AskedQuestion:
         number: Number of its entry.
         text: The question.
         candidates: Objects that it lets choose from, in the order of their numbers from 1.
-        asked_s: When it was asked, by `time.monotonic` [s].
     """
 
     number: int
     text: str
     candidates: tuple[PointedPoint, ...]
-    asked_s: float
 
 
 class ConsoleState:
@@ -98,15 +92,13 @@ class ConsoleState:
 
     Args:
         robot: The robot.
-        clock: Wall-clock time, seconds since the epoch.
 
     Attributes:
         robot: The same.
     """
 
-    def __init__(self, robot: Robot, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        self._clock = clock
         self._changed = threading.Condition(threading.RLock())
         self._listeners: list[Callable[[], None]] = []
         self._entries: deque[TranscriptEntry] = deque(maxlen=MOST_ENTRIES)
@@ -308,7 +300,7 @@ class ConsoleState:
             said = self._running
             self._answer, self._answered = None, False
             number = self._add("question", question.text).number
-            self._question = AskedQuestion(number, question.text, question.candidates, time.monotonic())
+            self._question = AskedQuestion(number, question.text, question.candidates)
             self._notify()
             while not (self._answered or self._closed or self._cancelling or self._running is not said):
                 self._changed.wait(_LOOK_S)
@@ -341,7 +333,7 @@ class ConsoleState:
         if not number:
             self._numbers += 1
             number = self._numbers
-        entry = TranscriptEntry(number, kind, _cut(text), _cut(detail), code, self._clock(), run_dirs)
+        entry = TranscriptEntry(number, kind, _cut(text), _cut(detail), code, run_dirs)
         self._entries.append(entry)
         self._notify()
         return entry
@@ -355,10 +347,6 @@ class ConsoleState:
 def _cut(text: str) -> str:
     text = text.replace(HOW_TO_RESET, RESET_HERE)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ... ({len(text):,} characters in all)"
-
-
-def _arguments(arguments: object) -> str:
-    return json.dumps(arguments, default=str, ensure_ascii=False)
 
 
 def _points_text(pointed: Sequence[PointedPoint]) -> str:

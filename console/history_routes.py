@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
+from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -28,14 +29,7 @@ REPORT_POLICY = (
 _IMAGE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
-class RouteTable(Protocol):
-    """An application that takes routes, as FastAPI's."""
-
-    def add_route(self, path: str, route: Any, methods: list[str] | None = None) -> None:
-        """Answer a path by a function of the request."""
-
-
-def add_history_routes(app: RouteTable, history: SharedHistory) -> None:
+def add_history_routes(app: FastAPI, history: SharedHistory) -> None:
     """Add the routes of reports and images."""
 
     def report(request: Request) -> Response:

@@ -80,15 +80,12 @@ class SpokenOutcome:
         success: Everything that was asked for is done, or answered.
         error_code: Code of what went wrong; None where nothing did.
         run_dirs: Folders of the reports, in order, on the agent's machine.
-        candidates: Objects that the question lets choose from that now waits, in the order of their numbers; their
-            labels say which they are.
     """
 
     answer: str
     success: bool
     error_code: ErrorCode | None = None
     run_dirs: tuple[str, ...] = ()
-    candidates: tuple[PointedPoint, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

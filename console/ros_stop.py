@@ -6,7 +6,6 @@ latched topic. A thread of its own looks at the answers that have not come yet; 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
@@ -197,45 +196,20 @@ class RosStopper:
 
     def _join(self) -> None:
         use_client()
-        import rclpy
         from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
-        from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-        from rclpy.signals import SignalHandlerOptions
         from std_srvs.srv import Trigger
         from toolhand_interfaces.msg import StopState
 
+        from toolhand.tool_nodes.ros.link import RosLink
         from toolhand.tool_nodes.ros.stop_state import QOS
 
-        context = rclpy.Context()
-        rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
-        node = rclpy.create_node(
-            "toolhand_console_stop",
-            context=context,
-            use_global_arguments=False,
-            start_parameter_services=False,
-            enable_rosout=False,
-        )
+        link = RosLink({}).__enter__()
         group = ReentrantCallbackGroup()
-        clients = {name: node.create_client(Trigger, name, callback_group=group) for name in (STOP, RESET)}
+        clients = {name: link.node.create_client(Trigger, name, callback_group=group) for name in (STOP, RESET)}
         one_by_one = MutuallyExclusiveCallbackGroup()
-        node.create_subscription(StopState, STATE, self._on_state, QOS, callback_group=one_by_one)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-
-        def spin() -> None:
-            with contextlib.suppress(ExternalShutdownException):
-                executor.spin()
-
-        thread = threading.Thread(target=spin, name="stop executor", daemon=True)
-        thread.start()
-
-        def close() -> None:
-            executor.shutdown(timeout_sec=1.0)
-            thread.join(1.0)
-            node.destroy_node()
-            rclpy.try_shutdown(context=context)
-
-        self._close, self._request, self._domain = close, Trigger.Request(), context.get_domain_id()
+        link.node.create_subscription(StopState, STATE, self._on_state, QOS, callback_group=one_by_one)
+        self._close, self._request = lambda: link.__exit__(None, None, None), Trigger.Request()
+        self._domain = link.node.context.get_domain_id()
         with self._lock:
             self._clients = clients
 

@@ -6,12 +6,12 @@ import importlib.util
 import ipaddress
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from toolhand.agent_node.runs.bench_results import FOLDER as BENCHES
 from toolhand.agent_node.runs.index import RUNS, TRAININGS
+from toolhand.tool_nodes.records import record_of
 from toolhand.tool_nodes.results import invalid
 
 NEEDED = ("nicegui", "viser", "yourdfpy", "uvicorn")
@@ -25,8 +25,6 @@ SECRET_BYTES = 32
 
 MIN_LOGIN = 16
 """Shortest login token [characters]; as long as the token of approvals must be at least."""
-
-_PATHS = frozenset({"runs_dir", "bench_dir", "training_dir", "certificate", "key"})
 
 _PLAIN_PORTS = {"http": 80, "https": 443}
 """Ports that browsers leave out of an address."""
@@ -146,11 +144,7 @@ class ConsoleSettings:
             document = json.loads(line)
         except ValueError as error:
             raise invalid(f"The settings of the console are no JSON: {error}.", "Type: toolhand console") from error
-        known = {each.name for each in fields(cls)}
-        if not isinstance(document, Mapping) or not known.issuperset(document):
-            raise invalid(f"The settings of the console are an object with the names {', '.join(sorted(known))}.")
-        read = {name: Path(value) if name in _PATHS and value else value for name, value in document.items()}
-        return cls(**read | {"names": tuple(document.get("names", ()))})
+        return record_of(cls, document)
 
 
 def main() -> None:

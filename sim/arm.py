@@ -71,7 +71,6 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     """Run a trajectory; its deadline is 1.1 times its duration plus 0.5 s of simulated time.
 
     Args:
-        world: The physics.
         trajectory: Must start where the arm is; whole turns of continuous joints do not count.
         stopped: Polled in every step; True brakes and ends with STOPPED.
 

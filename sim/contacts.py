@@ -20,7 +20,6 @@ class ContactReader:
     """Reads the contacts of one model.
 
     Args:
-        model: The physics' model.
         names: Name of the object that each body belongs to, see `Contacts`.
 
     Attributes:
@@ -45,7 +44,6 @@ class ContactReader:
         """Force with which each other object presses down on one, negative where it holds it up [N].
 
         Args:
-            model: The physics' model.
             data: A state where nothing sleeps, with its contact forces.
             name: Id of the object that is pressed on.
         """

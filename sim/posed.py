@@ -27,7 +27,6 @@ class PosedWorld:
 
     Args:
         scene: Scene at the start, with its shapes.
-        robot: Which robot.
 
     Attributes:
         twin: A world of the same scene and robot, for its model and for images.

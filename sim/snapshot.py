@@ -13,7 +13,6 @@ class ObjectState:
     """True state of one object.
 
     Attributes:
-        id: Id in the scene.
         position_m: (3,) body origin, base frame [m].
         quat_wxyz: (4,) rotation, base frame.
         velocity: (6,) linear [m/s], then angular [rad/s].

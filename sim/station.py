@@ -98,7 +98,6 @@ class StationState:
 
     Attributes:
         config: Configuration of the station, with the seed.
-        world: The physics.
         cameras: The scene camera and the one at the wrist.
         manipulator: The robot's belief about what it holds.
     """
@@ -138,7 +137,6 @@ class Station:
     """One simulated station.
 
     Args:
-        scene: Scene on the table.
         config: Backends and seed.
         wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
         guard: Decides what may move; without one motions run at once, within the limits.
@@ -246,7 +244,6 @@ class Station:
         What a conversation has of it (`toolbox`, `arm`, `camera`) is to be asked for again.
 
         Args:
-            seed: Seed, see StationConfig.
             scene: Scene on the table; the same objects where None, which takes some milliseconds.
 
         Raises:

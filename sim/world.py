@@ -65,13 +65,9 @@ class WorldState:
     """A moment of a world, about 40 kB and the log; it can be pickled.
 
     Attributes:
-        scene: Scene on the table.
-        robot: Name of the robot.
         timestep: [s].
         sleep: Whether what rests sleeps.
         physics: MuJoCo's whole state, packed; only a world of the same scene can read it.
-        awake: How much of it was awake.
-        log, contact_log: Logs of the world.
         contacts: Contacts of the newest logged state; None where nothing was logged.
         next_log: When the next state is logged [s].
     """
@@ -92,7 +88,6 @@ class World:
     """Physics of one scene.
 
     Args:
-        scene: Scene on the table.
         robot: Which robot; the default one where None.
         timestep: One of TIMESTEPS_S; as the robot's folder says where None, 2 ms for those that are shipped [s].
         sleep: Bodies at rest are not computed until something touches them: a step is four times as fast, and moves
@@ -244,7 +239,6 @@ class World:
         """Put an object somewhere else at once.
 
         Args:
-            object_id: Id in the scene.
             position_m: (3,) body origin, base frame [m].
             quat_wxyz: (4,) rotation, base frame; of any length but zero.
             velocity: (6,) linear [m/s], then angular [rad/s], base frame; at rest where it is None.

@@ -7,8 +7,6 @@
 For programs that import a second's worth of modules and run for less. What a program changes is gone with its process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The default robot, a Kinova Gen3 with a Robotiq 2F-85, by the names that tests use, and functions with it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import mujoco

@@ -1,7 +1,5 @@
 """An arm that only notes what it is told, and motions for the guard before it, without a simulator or a planner."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any

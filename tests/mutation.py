@@ -4,8 +4,6 @@ As a pytest plugin it lets those tests of a mutant run first that are soonest ov
 Of properties it tries 30 examples, and of a failing one no smaller example.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

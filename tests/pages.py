@@ -1,7 +1,5 @@
 """A page as tests look at it: its elements, what stands in them, and whether every tag is closed."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A package of somebody else's in a folder: backends that look at nothing but the pixels that they are shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.extensions import package

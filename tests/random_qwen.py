@@ -1,7 +1,5 @@
 """Models of Qwen's families with random weights, and tokenizers of bytes; nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """At which addresses processes of this machine take connections, as the kernel tells it."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

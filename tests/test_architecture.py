@@ -1,7 +1,5 @@
 """The shape of the code base: which room may import which, and what the core never needs."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

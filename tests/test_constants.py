@@ -1,7 +1,5 @@
 """Numbers of perception, grasping, planning and simulation say what they are: unit, meaning, and source."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from itertools import pairwise

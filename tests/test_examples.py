@@ -1,7 +1,5 @@
 """Every example prints what its own docstring promises; every Python block of a guide stands in an example."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

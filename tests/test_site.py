@@ -1,7 +1,5 @@
 """The documentation site can be built: what Sphinx would refuse, seen without it. `make docs` is the whole truth."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

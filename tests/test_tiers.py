@@ -1,7 +1,5 @@
 """What a test costs decides which command runs it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +16,9 @@ def item(name: str, *marks: str) -> Any:
     )
 
 
-def phase(test: str, when: str, all_s: float, shared_s: float = 0.0) -> Any:
-    return SimpleNamespace(nodeid=f"tests/a.py::{test}", when=when, processor_s=(all_s, shared_s))
+def phase(test: str, when: str, all_s: float, shared_s: float = 0.0, uses: bool = True) -> Any:
+    cost = all_s, {"graph": shared_s}, ["tmp_path", "graph"] if uses else ["tmp_path"]
+    return SimpleNamespace(nodeid=f"tests/a.py::{test}", when=when, processor_s=cost)
 
 
 def test_a_table_is_read_as_it_was_written_and_has_no_row_for_a_cheap_test() -> None:
@@ -53,18 +52,21 @@ def test_in_brief_a_module_has_its_cheap_and_essential_tests_or_else_its_cheapes
     assert tiers.in_brief([dear, first]) == [first]
 
 
-def test_what_a_module_sets_up_and_takes_down_is_shared_by_its_tests() -> None:
+def test_what_is_set_up_for_several_tests_is_shared_by_those_that_use_it() -> None:
     spent = tiers.Spent()
     for report in (
         phase("test_one", "setup", 4.0, 3.0),
         phase("test_one", "call", 1.0),
         phase("test_one", "teardown", 0.5),
+        phase("test_refused", "call", 0.25, uses=False),
+        phase("test_refused", "teardown", 0.0, uses=False),
         phase("test_two", "call", 2.0),
-        phase("test_two", "teardown", 1.0),
+        phase("test_two", "teardown", 0.75),
     ):
         spent.add(report)
     assert spent.costs() == {
         "tests/a.py": 8.5,
-        "tests/a.py::test_one": 1.0 + 1.0 + 0.5 + 4.0 / 2,
-        "tests/a.py::test_two": 2.0 + 4.0 / 2,
+        "tests/a.py::test_one": 1.0 + 1.0 + 0.5 + 3.0 / 2 + 0.25,
+        "tests/a.py::test_refused": 0.25 + 0.25,
+        "tests/a.py::test_two": 2.0 + 3.0 / 2 + 0.25,
     }

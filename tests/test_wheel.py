@@ -1,7 +1,5 @@
 """The wheel is whole: built from the sdist and installed elsewhere, it does what the checkout does, over ROS 2 too."""
 
-from __future__ import annotations
-
 import email
 import os
 import re

@@ -1,7 +1,5 @@
 """How the project describes itself: whole noun phrases for arguments, and a layout that the formatter makes."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -12,8 +12,7 @@ What has not been measured yet belongs to `make test`. Without `--tier` pytest r
 stands what it cost, and what cost more than anything else that its tier has.
 """
 
-from __future__ import annotations
-
+import bisect
 import gc
 import resource
 import time
@@ -24,13 +23,13 @@ from pathlib import Path
 import pytest
 
 CHECK_S = 30.0
-TEST_S = 520.0
+TEST_S = 700.0
 """What all tests of `make check` and of `make test` may cost [s of processor time, child processes included]: on two
 cores half as long, beside lint, types and the collection."""
 
-LISTED_S = 0.2
-"""A test of a smaller cost has no row of its own and is in `make test`: its own cost, and its share of what its module
-sets up [s]."""
+LISTED_S = 0.1
+"""A test of a smaller cost has no row of its own and is in `make test`: its own cost, and its share of what is set up
+for several tests [s]."""
 
 NOTICED = 2.0
 """What costs so many times the dearest of its tier is reported: the processor time of one test varies by a half."""
@@ -98,15 +97,11 @@ def _module(nodeid: str) -> str:
 
 
 COSTS = read_costs(TABLE.read_text(encoding="utf-8"))
-_FOLDERS = (Path(__file__).parent, ROOT / "ros2_ws" / "src" / "rclpy_zenoh" / "tests")
-_MODULES = [cost for name, cost in COSTS.items() if "::" not in name]
-_MEASURED = len(_MODULES) / sum(1 for folder in _FOLDERS for _ in folder.rglob("test_*.py"))
-"""Share of the modules that were measured: the others have that part of the budget that is left."""
-_BOUNDS = sorted({cost for name, cost in COSTS.items() if "::" in name})
+_BOUNDS = [LISTED_S, *sorted({cost for name, cost in COSTS.items() if "::" in name})]
 
 DEAREST = {
-    "check": affordable(_MODULES, CHECK_S),
-    "test": max([LISTED_S, *(bound for bound in _BOUNDS if brief_cost(COSTS, bound) <= TEST_S * _MEASURED)]),
+    "check": affordable([cost for name, cost in COSTS.items() if "::" not in name], CHECK_S),
+    "test": _BOUNDS[max(bisect.bisect(_BOUNDS, TEST_S, key=lambda bound: brief_cost(COSTS, bound)) - 1, 0)],
 }
 """The largest cost of a module in `make check` and of a test in `make test` [s]."""
 
@@ -182,21 +177,25 @@ def _processor_s() -> float:
 class Spent:
     """Processor time of the tests of this run [s].
 
-    What a module sets up once, and takes down after its last test, is shared by its tests in equal parts.
+    What is set up for several tests of a module is shared in equal parts by those that use it, and what is taken down
+    after the last one by all of them.
     """
 
     def __init__(self) -> None:
-        self.lap_s = self.set_up_s = 0.0
+        self.lap_s = 0.0
+        self.set_up_s = Counter[str]()
         self._tests: dict[str, Counter[str]] = {}
-        self._shared = Counter[str]()
+        self._shared: dict[str, Counter[str]] = {}
+        self._fixtures: dict[str, set[str]] = {}
         self._last_teardown: dict[str, tuple[str, float]] = {}
 
     def add(self, report: pytest.TestReport) -> None:
         """Add a phase of a test."""
-        all_s, shared_s = getattr(report, "processor_s", (0.0, 0.0))  # none where a worker died
+        all_s, shared_s, fixtures = getattr(report, "processor_s", (0.0, {}, []))  # none where a worker died
         module = _module(report.nodeid)
-        self._tests.setdefault(module, Counter())[report.nodeid] += all_s - shared_s
-        self._shared[module] += shared_s
+        self._tests.setdefault(module, Counter())[report.nodeid] += all_s - sum(shared_s.values())
+        self._shared.setdefault(module, Counter()).update(shared_s)
+        self._fixtures.setdefault(report.nodeid, set()).update(fixtures)
         if report.when == "teardown":
             self._last_teardown[module] = report.nodeid, all_s
 
@@ -205,10 +204,13 @@ class Spent:
         found = dict[str, float]()
         for module, tests in self._tests.items():
             last, teardown_s = self._last_teardown.get(module, ("", 0.0))
-            shared = self._shared[module] + teardown_s
+            shared = self._shared[module]
+            users = Counter(name for test in tests for name in self._fixtures[test])
             for test, cost in tests.items():
-                found[test] = cost - (teardown_s if test == last else 0.0) + shared / len(tests)
-            found[module] = tests.total() + self._shared[module]
+                own = cost - (teardown_s if test == last else 0.0)
+                parts = sum(shared[name] / users[name] for name in self._fixtures[test])
+                found[test] = own + parts + teardown_s / len(tests)
+            found[module] = tests.total() + shared.total()
         return found
 
 
@@ -228,16 +230,18 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
         return (yield)
     finally:
         if fixturedef.scope != "function":
-            SPENT.set_up_s += _processor_s() - before
+            SPENT.set_up_s[fixturedef.argname] += _processor_s() - before
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Let a report say what its phase cost, also when it goes from a worker to the process that writes."""
     report = yield
     now = _processor_s()
-    report.processor_s = now - SPENT.lap_s, SPENT.set_up_s
-    SPENT.lap_s, SPENT.set_up_s = now, 0.0
+    used = {*SPENT.set_up_s, *(item.fixturenames if report.when == "setup" else ())}
+    report.processor_s = now - SPENT.lap_s, dict(SPENT.set_up_s), sorted(used)
+    SPENT.lap_s = now
+    SPENT.set_up_s.clear()
     return report
 
 

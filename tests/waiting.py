@@ -1,7 +1,5 @@
 """Waiting for what comes about in other threads and processes, within a bound against hanging."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

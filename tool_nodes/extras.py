@@ -9,14 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolhand.tool_nodes.results import unavailable
+from toolhand.tool_nodes.results import unavailable, words_of
 
 PROJECT = "toolhand"
 """The distribution, as pip knows it."""
 
 _ROOT = Path(__file__).parents[1]
-_SHOWN = 200
-"""Characters of another package's error that a message repeats."""
 
 
 def package(name: str, extra: str, what: str) -> Any:
@@ -33,9 +31,9 @@ def package(name: str, extra: str, what: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        reason = " ".join(str(error).split())[:_SHOWN].rstrip(".")
         raise unavailable(
-            f"{what} needs {name}, which cannot be imported: {reason}.", f"Install it with: {install_extra(extra)}"
+            f"{what} needs {name}, which cannot be imported: {words_of(error)}.",
+            f"Install it with: {install_extra(extra)}",
         ) from error
 
 

@@ -35,6 +35,13 @@ def pose(R: ArrayLike, p: ArrayLike) -> FloatArray:
     return T
 
 
+def shifted(T: ArrayLike, by: ArrayLike) -> FloatArray:
+    """The pose (4, 4) moved by (3,) [m], along the axes of the frame that it is in."""
+    moved = np.array(T, float)
+    moved[:3, 3] += by
+    return moved
+
+
 def invert(T: ArrayLike) -> FloatArray:
     """The inverse of a rigid transform (4, 4), or of a stack of them (..., 4, 4)."""
     T = np.asarray(T, dtype=float)

@@ -184,25 +184,8 @@ class GraspGenerator(Perceiving, Protocol):
         """
 
 
-@dataclass(frozen=True)
-class PlannerStats:
-    """Counted work of one call, never wall time; 0 where a planner does not count it.
-
-    Attributes:
-        ik_iterations: Iterations of inverse kinematics.
-        collision_checks: Configurations that were checked for collision.
-    """
-
-    ik_iterations: int = 0
-    collision_checks: int = 0
-
-
 class Planner(Protocol):
     """Plans timed, collision-free joint motion."""
-
-    @property
-    def stats(self) -> PlannerStats:
-        """Work of the last call."""
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """A trajectory from start (n,) to goal.

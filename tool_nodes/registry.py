@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from toolhand.tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
 from toolhand.tool_nodes.names import did_you_mean
-from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.results import ToolError, invalid, kind_and_words, unavailable, words_of
 
 GROUPS: Mapping[str, str] = {
     "perception": "toolhand.perception",
@@ -175,14 +175,9 @@ def load(port: str, spec: str) -> Any:
 def unloadable(port: str, entry: EntryPoint, error: BaseException) -> ToolError:
     """The sentence about an entry whose import has failed, with the extra that would help."""
     hint = f"Install it with: {_install(entry)}" if entry.extras else ""
-    return unavailable(f"The {port} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
-
-
-def _line(error: BaseException) -> str:
-    """What an error says in one line; of one that is not about imports its kind, too."""
-    said = "".join(c if c.isprintable() else " " for c in str(error))
-    said = " ".join(said.split())[:_LONGEST_CAUSE].rstrip(".")
-    return said if said and isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {said}"
+    said = words_of(error, _LONGEST_CAUSE) if isinstance(error, ImportError | AttributeError) else ""
+    said = said or kind_and_words(error, _LONGEST_CAUSE)
+    return unavailable(f"The {port} {entry.name!r} cannot be loaded: {said}.", hint)
 
 
 def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> Any:

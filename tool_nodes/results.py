@@ -107,6 +107,17 @@ NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 Whether the command has failed by it is for the command to say: "is something on top?" hopes for this answer."""
 
 
+def words_of(error: BaseException, most: int = 200) -> str:
+    """What an error of another package says, in one line of at most so many characters and without a full stop."""
+    said = "".join(sign if sign.isprintable() else " " for sign in str(error)[: 20 * most])
+    return " ".join(said.split())[:most].rstrip(".")
+
+
+def kind_and_words(error: BaseException, most: int = 200) -> str:
+    """The same after its kind, e.g. "KeyError: 'name'"; the kind alone where it says nothing."""
+    return f"{type(error).__name__}: {words_of(error, most)}".removesuffix(": ")
+
+
 def invalid(message: str, hint: str = "") -> ToolError:
     """The error INVALID_ARGUMENT, to raise: one sentence that says what is allowed, and what to do next."""
     return ToolError(ErrorCode.INVALID_ARGUMENT, message, hint)

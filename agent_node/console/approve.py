@@ -26,8 +26,6 @@ class TerminalApprover:
 
     Args:
         folder: Where the images are written; None for a new temporary one.
-        stdin: The keyboard.
-        stderr: The screen.
         interrupted: Polled while waiting; True, e.g. after Ctrl-C, ends the question.
         deadline_s: How long it waits [s].
     """

@@ -32,7 +32,6 @@ class TerminalOperator:
 
     Args:
         stdin: The keyboard, a terminal.
-        stderr: The screen.
         interrupted: Polled while waiting; True ends the question.
         deadline_s: How long it waits [s].
     """

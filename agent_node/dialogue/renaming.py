@@ -8,7 +8,7 @@ from dataclasses import replace
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of
 from toolhand.agent_node.dialogue.sorting import FindThings
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.plan.likeness import nearest_name
+from toolhand.agent_node.plan.likeness import nearest_name, nearest_spelt
 from toolhand.agent_node.plan.spoken import bare_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlanAct
 from toolhand.agent_node.policies.scripted.points import near
@@ -28,8 +28,8 @@ def not_found(episode: Episode) -> list[Unfound]:
 def called_otherwise(plan: PlanAct, unfound: Sequence[Unfound]) -> tuple[PlanAct, list[str]]:
     """An act with other words for what is not found, and the sentences that say so.
 
-    What is offered, or clearly alike, takes the place of a name. A word that the tool does not know is left out where a
-    name is left: what it would tell cannot be seen.
+    What is offered, spelt alike, or else clearly alike takes the place of a name. Another word that the tool does not
+    know is left out where a name is left: what it would tell cannot be seen.
     """
     told: list[str] = []
     named = {ref: each for each in unfound if (ref := object_of(plan, each)) is not None}
@@ -39,11 +39,13 @@ def called_otherwise(plan: PlanAct, unfound: Sequence[Unfound]) -> tuple[PlanAct
         if each is None:
             return ref
         offered = [name for name in each.alike if _colours(ref.words) <= _colours(name)]
+        words = set(ref.words.split())
+        name = offered[0] if len(offered) == 1 else nearest_spelt([w for w in each.unknown if w in words], each.seen)
         seen = _without(ref, each.unknown)
-        if len(offered) != 1 and seen != ref:
+        if not name and seen != ref:
             told.append(f'I do not know what "{" ".join(each.unknown)}" looks like; I go by the other words.')
             return seen
-        name = offered[0] if len(offered) == 1 else nearest_name(ref.words, each.seen) if each.unknown else ""
+        name = name or (nearest_name(ref.words, each.seen) if each.unknown else "")
         if not name or name == ref.words:
             return ref
         told.append(f'I take "{ref.words}" for the {name}.')

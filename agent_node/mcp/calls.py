@@ -36,7 +36,6 @@ async def run_call(
 
     Args:
         robot: Carries it out.
-        submit: Hands it in.
         gone: Set once the caller has gone away; None where only a cancellation says so.
         report: Called with each stage of a motion when it begins, and with 1 when the motion is over.
         words: The stages are sentences, any number of them.
@@ -122,7 +121,6 @@ def plain_numbers(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> di
 
     Args:
         schema: JSON schema of the arguments.
-        arguments: Arguments as they arrived.
     """
     found = dict(arguments)
     for name, value in arguments.items():

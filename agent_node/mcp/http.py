@@ -48,7 +48,6 @@ class HttpSettings(HttpOptions):
     """How the server listens, and what it bears.
 
     Attributes:
-        sessions: Sessions at a time.
         body_bytes: Largest request body.
         header_s: A connection must have shown the token, and a later request its headers, within this [s].
         body_s: A request's body must have come within this [s].
@@ -68,7 +67,6 @@ class Gate:
     Args:
         app: Application behind the gate.
         hosts, origins: Allowed values of the two headers.
-        token: The bearer token.
         connections: Lets in clients that have shown the token.
     """
 
@@ -165,7 +163,6 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
 
     Args:
         robot: Station that all sessions share; shut down at the end.
-        settings: How to listen.
         announce: Called with the address and the token once requests can be made; the token is empty if it was given.
 
     Returns:

@@ -95,8 +95,6 @@ class ElicitedAnswers:
     """Puts questions to the client's user, and waits in another thread than the server's loop; an `Ask`.
 
     Args:
-        loop: Loop of the server.
-        ask: Asks there.
         given_up: Polled; True ends the question.
 
     Attributes:
@@ -138,12 +136,7 @@ class Hearer:
     """Who hears what clients say.
 
     Attributes:
-        kind: The session that the policy has.
-        policy: Hears them.
-        toolbox: Its tools.
-        robot: The robot's memory.
         fixed: Makes the tools of commands that have suites of their own.
-        settings: Settings of its conversations.
     """
 
     kind: SessionKind
@@ -168,7 +161,6 @@ def hearing(
         policy, protocol, options: See `toolhand.agent_node.policies.registry`.
         toolbox: The robot's tools, as clients have them; a model has the suites of its protocol.
         fixed: Makes the tools of some suites.
-        model: The robot.
 
     Raises:
         ToolError: As `session_of` and `toolhand.agent_node.policies.registry.make_policy`.

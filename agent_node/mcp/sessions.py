@@ -112,7 +112,6 @@ class ToolResponse:
     Attributes:
         text: Text that the model reads.
         image: The result's image as a PNG or JPEG file, or None.
-        media_type: Media type of the image.
         error: None when the call succeeded.
     """
 

@@ -29,7 +29,6 @@ def with_adapter(model: Any, base: str, folder: Path) -> Any:
     Args:
         model: A model of transformers; it is changed.
         base: Its folder or name.
-        folder: Folder of the adapter.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there is no adapter, or one of another base; UNAVAILABLE without peft.

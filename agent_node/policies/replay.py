@@ -26,9 +26,6 @@ class Replay:
     Texts and image numbers are compared, not images: those of a real camera never come back. The scene, seed and
     options must be those of the run; a difference ends the command with a sentence that says where.
 
-    Args:
-        run_dir: Folder of the run.
-
     Raises:
         ToolError: INVALID_ARGUMENT where there is no record in the folder, or a damaged one.
 

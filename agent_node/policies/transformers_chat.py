@@ -341,7 +341,6 @@ def _last_weights(name: str, factory: Any, device: str, adapter: str, state: obj
     Args:
         name: Folder or name of the base.
         factory: Class that loads it.
-        device: Where it computes.
         adapter: Folder of an adapter; empty for none.
         state: State of the files; those that have changed are read again.
     """

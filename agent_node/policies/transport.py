@@ -99,7 +99,6 @@ class Client:
     """Sends requests to one server, one at a time.
 
     Args:
-        endpoint: Where.
         options: Deadlines, attempts and pauses.
     """
 

@@ -27,9 +27,6 @@ class AnswerDesk:
     Args:
         node: Serves the answers.
         deadline_s: How long a question waits [s].
-
-    Attributes:
-        deadline_s: The same.
     """
 
     def __init__(self, node: Node, deadline_s: float) -> None:

@@ -98,8 +98,6 @@ def take(
         read: Called for fresh joint positions (n,) [rad].
         settled: Likewise, of an arm at rest; raises ToolError where it is not.
         said: Where board and camera are about, for the poses that are proposed.
-        robot: The robot.
-        poses: Poses that are wanted.
         answers: Lines that a person types.
     """
     taken: list[BoardSighting] = []

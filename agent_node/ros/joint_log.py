@@ -24,9 +24,7 @@ class JointLog:
     """Keeps the measured joint positions and velocities from now on, for as long as the node is there.
 
     Args:
-        node: Listens.
         clock: Time now [s], the recorder's clock.
-        topic: Topic of sensor_msgs/JointState.
         robot: The robot; the default one where None.
     """
 
@@ -34,7 +32,6 @@ class JointLog:
         self,
         node: Node,
         clock: Callable[[], float],
-        topic: str = "joint_states",
         robot: RobotModel | None = None,
     ) -> None:
         self._robot = robot or load_robot()
@@ -43,7 +40,7 @@ class JointLog:
         self._times: list[float] = []
         self._positions: list[FloatArray] = []
         self._velocities: list[FloatArray] = []
-        JointStates(node, topic, self._keep, self._robot)
+        JointStates(node, "joint_states", self._keep, self._robot)
 
     def _keep(self, reading: JointReading) -> None:
         now = self._clock()

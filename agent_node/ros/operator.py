@@ -150,7 +150,6 @@ class Operator:
         """Send what the operator says and wait for its end. What the agent did in between stays in its reports.
 
         Args:
-            text: The words.
             pointed: Points of the scene camera's image that words such as "this one" and "here" mean, in order.
         """
         episode = Episode(text, [], [], Session())

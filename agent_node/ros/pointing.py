@@ -40,18 +40,14 @@ def point_message(point: PointedPoint) -> Any:
     return PointedAt(camera=point.camera, stamp=stamp, point=Point2D(x=x, y=y), label=point.label)
 
 
-def points_of(messages: Sequence[Any], most: int = MOST_POINTS) -> tuple[PointedPoint, ...]:
+def points_of(messages: Sequence[Any]) -> tuple[PointedPoint, ...]:
     """The points of PointedAt messages.
-
-    Args:
-        messages: The messages.
-        most: Most of them that are taken.
 
     Raises:
         ToolError: INVALID_ARGUMENT for too many, a point outside the image, or names that are too long.
     """
-    if len(messages) > most:
-        raise invalid(f"At most {most} points go with a sentence, got {len(messages)}.")
+    if len(messages) > MOST_POINTS:
+        raise invalid(f"At most {MOST_POINTS} points go with a sentence, got {len(messages)}.")
     return tuple(
         PointedPoint((each.point.x, each.point.y), each.camera, nanoseconds(each.stamp), each.label)
         for each in messages
@@ -75,7 +71,6 @@ class _Noted:
     """How the scene looked just after somebody has pointed at it.
 
     Attributes:
-        looked: The look is over.
         frame: Image that was taken then; None where none came.
         stale: The scene around the point looked otherwise then than in the image that was pointed at.
     """

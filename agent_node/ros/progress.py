@@ -46,13 +46,11 @@ class TurnProgress:
     """A policy that counts its turns, and a listener of the agent that publishes each step.
 
     Args:
-        policy: Decides.
         publish: Called in the agent's thread.
         command: Which of the commands it is that the operator's words became, from 1.
         published: Number of the last step of the commands before.
 
     Attributes:
-        name: Name of the policy.
         takes_answers, only_answers, sees_images, speed_of, candidates_of: See the functions of
             `toolhand.agent_node.policy`.
         turn: Turn of the conversation, from 1; 0 before the first.

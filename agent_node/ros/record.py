@@ -110,7 +110,6 @@ def again_command(task: str, settings: Mapping[str, Any]) -> str:
     was at the beginning, or with the graph of a real arm.
 
     Args:
-        task: The sentence.
         settings: Settings of the agent and of the graph, as in `result.json`.
     """
     words = ["toolhand", "run", task]

@@ -71,12 +71,10 @@ class CommandSetup:
 
     Attributes:
         node: The agent's node.
-        robot: The robot.
         make_toolbox: Makes the tools of the session's own policy, from a node, deadlines and a function that says
             whether the command is stopped.
         make_other_toolbox: The same of other suites, with the arm parked first or not.
         policy: Name of the node's own policy.
-        make_policy: Makes the policy of a session.
         session_kind: Gives the session of a policy by its name.
         protocol: How the policy writes.
         turns: Turns before a command fails.
@@ -115,9 +113,7 @@ class RunningCommand:
     """One goal while it is carried out: why it should stop, if it should.
 
     Args:
-        goal: Handle of its goal.
         operators: How many listen to the feedback.
-
         said_stop: Is set once an operator has said in another goal that it should stop.
     """
 
@@ -154,13 +150,10 @@ class SpokenGoal:
         mode: Name of the session's own policy.
         watch: Notes every stop since the goal came.
         running: The goal, and why it should stop.
-        robot: The robot's memory.
 
     Attributes:
-        mode, running: The same.
         steps: Every step so far.
         episodes: The commands that have ended.
-        run_dirs: Their folders.
         unanswered: The last question got no answer and is closed.
         told: Sentence about that for the operator; empty where they have closed it themselves.
     """

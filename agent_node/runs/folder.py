@@ -85,7 +85,6 @@ def keep_newest(root: Path, number: int) -> None:
     A folder is a run's by its name and by what lies in it: files and folders of a run alone. Links are never followed.
 
     Args:
-        root: The folder.
         number: How many stay, unfinished ones included; 0 keeps all.
     """
     if number < 1:
@@ -132,11 +131,7 @@ def _cannot_write(path: Path, error: OSError) -> ToolError:
 
 
 class Unwritten:
-    """What could not be written about a finished command, whose outcome is reported all the same.
-
-    Attributes:
-        reasons: One sentence each.
-    """
+    """What could not be written about a finished command, whose outcome is reported all the same."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
@@ -213,7 +208,6 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
     message has "token_ids" and "logprobs" besides where the policy gave them; see `toolhand.agent_node.policy.Reply`.
 
     Args:
-        run_dir: Folder of the run.
         episode: The finished command.
         schemas: JSON schemas of the tools that were offered.
 

@@ -36,7 +36,6 @@ class RunEntry:
 
     Attributes:
         id: Name of the folder.
-        path: The folder.
         began: ISO 8601 time in UTC, from the name, else from the result's file.
         success: Success as the tools reported it.
         error_code: The stage that failed.

@@ -60,6 +60,17 @@ def macro(template: Path, name: str, *values: Any) -> Markup:
     return made
 
 
+def fill(template: Path, **values: Any) -> str:
+    """A text that is no page, of a template with some values, as they are: nothing is escaped or clipped."""
+    import jinja2
+
+    loader, undefined = jinja2.FileSystemLoader(template.parent), jinja2.StrictUndefined
+    environment = jinja2.Environment(
+        loader=loader, undefined=undefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.get_template(template.name).render(values)
+
+
 @functools.cache
 def _environment(folder: Path) -> Environment:
     import jinja2  # once a page is written: the arm need not wait for it
@@ -195,7 +206,6 @@ class Gallery:
     Args:
         store: Has `get(name)`, which gives an image (H, W, 3) or raises ToolError.
         room: For each image [bytes].
-        sizes: To choose from.
     """
 
     def __init__(self, store: Any, room: int, sizes: Sequence[tuple[int, int]]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.runs.folder import image_path
-from toolhand.tool_nodes.language.phrases import parse_noun_phrase
-from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.places import place_words
 from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from toolhand.tool_nodes.place_argument import PlaceInImageArgument
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord
 
@@ -22,9 +22,8 @@ class AskedPlace:
     """A place that was asked for.
 
     Attributes:
-        words: Words for it, as the tool was given them.
+        words: Words for it.
         image: The image in the run folder.
-        image_index: Its number.
         point: Normalized point (x, y) that was found there.
         outlines: Normalized corners of closed lines; what an odd number of them surrounds is the place.
     """
@@ -41,7 +40,7 @@ class AskedPlace:
 
 
 def asked_places(episode: Episode) -> list[AskedPlace]:
-    """The places of a command, in order; without those whose objects no call has found in the same image."""
+    """The places of a command, in order."""
     found: dict[tuple[str, int], AskedPlace] = {}
     for record in episode.records:
         place = _place(record, episode)
@@ -51,31 +50,19 @@ def asked_places(episode: Episode) -> list[AskedPlace]:
 
 
 def _place(record: CallRecord, episode: Episode) -> AskedPlace | None:
-    words, index = record.arguments.get("obj_name"), record.arguments.get("image_index")
-    points = record.result.facts.get("points")
-    if not (points and isinstance(words, str) and isinstance(index, int) and 0 <= index < len(episode.session.images)):
+    """The place of a call of `robot.find_place` as its image shows it; None of any other call."""
+    points, index, session = record.result.facts.get("points"), record.image_index, episode.session
+    if record.name != "robot.find_place" or not points or index is None or not 0 <= index < len(session.images):
         return None
-    image = episode.session.images[index]
+    image, item = session.images[index], record.arguments.get("item")
+    if image.frame is None or not image.is_whole_frame:
+        return None
     try:
-        request = parse_free_space(words)
-        if request is None or image.frame is None or not image.is_whole_frame:
-            return None
-        references = [_points_of(phrase, index, episode) for phrase in request.all_references]
-        item = next(iter(_points_of(request.thing, index, episode)), None) if request.thing else None
-        if not all(references):
-            return None
-        outlines = place_area(image.frame, request, references, item)
+        place = PlaceInImageArgument().parse(record.arguments["place"], session)
+        at_item = None if item is None else (float(item[0]), float(item[1]))
+        outlines = place_area(image.frame, place.request, place.points, at_item)
     except ToolError:  # no area that could be shown
         return None
     point = (round(float(points[0][0]), 4), round(float(points[0][1]), 4))
+    words = place_words(place.request)
     return AskedPlace(words, image_path(index), index, point, outlines) if outlines else None
-
-
-def _points_of(phrase: str, index: int, episode: Episode) -> list[ImagePoint]:
-    """Where objects of a phrase were found in an image. Raises ToolError for a phrase that cannot be read."""
-    if (own := parse_noun_phrase(phrase).point) is not None:
-        return [own]
-    for record in episode.records:
-        if record.arguments.get("obj_name") == phrase and record.arguments.get("image_index") == index:
-            return [(float(x), float(y)) for x, y in record.result.facts.get("points", ())]
-    return []

@@ -51,7 +51,6 @@ def write_report(
     """Write the report of one command as one HTML file of less than 4 MB, atomically; `images/` is written apart.
 
     Args:
-        path: The file.
         episode: The finished command.
         summary: Further data of the run, as in `result.json`. `truth`, if there, is the simulator's judgement: a
             mapping such as {"success": True, "picked": True, "score": "2/2"} or None, and `judged_against` its goal.
@@ -94,7 +93,6 @@ def complete_report(
     """Add what became known later to a report that was written without truth and frames.
 
     Args:
-        path: The file.
         summary, frames, frame_times: The arguments of `write_report`, with the `task` and `success` of the run.
 
     Raises:
@@ -116,7 +114,6 @@ def refresh_head(path: Path, summary: Mapping[str, Any]) -> None:
     """Have the head of a report say what came of the whole sentence; without a report nothing.
 
     Args:
-        path: The file.
         summary: Data of the run, as for `write_report`, and of the whole.
 
     Raises:
@@ -177,7 +174,6 @@ def with_images(report: bytes, image: Callable[[str], bytes]) -> bytes:
     """A report with the images of its folder inside, for where nothing may be loaded.
 
     Args:
-        report: The report.
         image: Reads an image by its path in the folder. Images that it has none of (OSError) stay as they are.
     """
 

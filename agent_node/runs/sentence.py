@@ -35,7 +35,6 @@ class SentenceFolder:
         keep: How many of the newest runs stay in `root`; 0 keeps all.
 
     Attributes:
-        said: The same.
         path: The folder; None before the first command.
     """
 
@@ -85,7 +84,6 @@ class SentenceFolder:
         """Say in the folder what came of the whole sentence.
 
         Args:
-            answer: The answer to the operator.
             success: Whether all of it was done.
             code: Code of the first fault.
             again: Command line that says the sentence once more.

@@ -30,7 +30,6 @@ def write_run(
 
     Args:
         run_dir: The folder, made before.
-        episode: The command.
         toolbox: The tools that were offered.
         more: Further entries of `result.json`.
         recorder: Has heard the command; None leaves no `run.mcap`.

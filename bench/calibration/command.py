@@ -48,9 +48,7 @@ class CalibrationJob:
     """One calibration of one camera.
 
     Attributes:
-        camera: The camera.
         seed: Seed of places and noise.
-        poses: Number of poses.
         faults: Try the faults that need images of their own.
     """
 
@@ -65,7 +63,6 @@ class CalibrationRecord:
     """What came of it.
 
     Attributes:
-        job: The calibration.
         mm, deg: Error of position and rotation.
         work_mm: Error of a point where the board was, seen by the camera.
         sd_mm, sd_deg: Stated standard deviations.

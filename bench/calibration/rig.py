@@ -53,7 +53,6 @@ class Taken:
     Attributes:
         joints: (n, d) as read [rad].
         seen: Corners of the n images.
-        frames: The images.
         refused: Images that were taken in vain, and why.
     """
 
@@ -67,14 +66,9 @@ class Rig:
     """A world with an arm, a camera and a board.
 
     Args:
-        camera: The camera to calibrate.
         seed: Seeds the places, the noise and the planner.
-        board: The board as it is said to be.
-        printed: The board as it was printed.
-        mirrored: The print is mirrored.
         table_m: Height of the board's table over the base [m].
         encoder_rad: Standard deviation of an encoder's error [rad].
-        robot: The robot.
     """
 
     def __init__(

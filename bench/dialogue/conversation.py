@@ -35,18 +35,16 @@ class UtteranceRecord:
 
     Attributes:
         seed: Number of the first sentence of its job in the list.
-        kind: Kind of utterance.
         words: Utterance of the operator.
         goal: Goal in a line of the scene's ids.
         outcome: One of `toolhand.bench.dialogue.outcomes.OUTCOMES`.
         reasons: Faults, one sentence each.
         unasked: Something moved that nobody asked for.
-        answer: Answer of the robot.
         error_code: Code of what went wrong.
         processor_s: Processor time until the answer, the simulation included [s].
         first_motion_s: Wall time until the first motion [s]; None without one.
         closed: An able person would ask, refuse or do nothing.
-        off_mm: Distance of a thing from where it was to come back to [mm]; None where none was.
+        off_mm: Distance of an object from where it was to come back to [mm]; None where none was.
     """
 
     seed: int
@@ -78,9 +76,7 @@ class TalkedTo:
     """A robot on a station that is talked to.
 
     Attributes:
-        station: Where it works.
         reader: Reads what is said.
-        dialogue: Its dialogue.
     """
 
     station: Station

@@ -22,7 +22,6 @@ class Expected:
     """One way in which an utterance is carried out as meant.
 
     Attributes:
-        wanted: How it ends.
         task: Judge of what moved.
         quoted: Words of which a refusal has to repeat any one, so that the operator knows what to change.
         right: Whether an answer is right.

@@ -48,7 +48,6 @@ class RobotsTurn:
 
     Attributes:
         task: The operator's words.
-        answer: Answer of the robot.
         success: It said that all is done or answered.
         error_code: Code of what went wrong; None where nothing did.
         asking: A question to the operator is open now.
@@ -68,7 +67,6 @@ class Judged:
     """The outcome of an utterance.
 
     Attributes:
-        outcome: One of OUTCOMES.
         reasons: Faults, one sentence each.
         unasked: Something was touched, or the hand moved, without being asked for.
     """
@@ -83,7 +81,6 @@ def judge_said(said: Uttered, turn: RobotsTurn, history: History) -> Judged:
 
     Args:
         said: Utterance with its meanings.
-        turn: Turn that the robot made of it.
         history: Simulator's record, with the two holds of `toolhand.sim.tasks.arranged.ArrangedTask`.
     """
     if turn.error_code in INFRASTRUCTURE_ERRORS:
@@ -148,7 +145,7 @@ def _quoted(option: Expected, said: Uttered, turn: RobotsTurn, scene: Scene) -> 
 
 
 def _refusal(said: Uttered, turn: RobotsTurn, scene: Scene) -> Judged:
-    """A refusal of what could be done: misleading where it blames the wrong thing or quotes nothing of the sentence."""
+    """A refusal of what could be done: misleading where it blames another object or quotes nothing of the sentence."""
     words = plain(turn.answer)
     if _INTERNAL_NAME.search(turn.answer):
         return Judged("refused misleadingly", ("it uses a name of the program",))

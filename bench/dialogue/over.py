@@ -25,7 +25,7 @@ from toolhand.sim.station import Station, StationConfig
 OtherWay = Literal["mcp", "ros"]
 """How the words go, beside in process."""
 SAME_PLACE_M = 1e-3
-"""Things stand at the same place up to this [m]: far below what a judge or a person sees, far above rounding."""
+"""Objects stand at the same place up to this [m]: far below what a judge or a person sees, far above rounding."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Compared:
         words: Utterance of the operator.
         here: Outcome in process.
         there: Outcome the other way.
-        apart_m: How far apart the thing stands afterwards that stands worst [m].
+        apart_m: How far apart the object stands afterwards that stands worst [m].
     """
 
     seed: int
@@ -57,8 +57,7 @@ class There:
     """A robot at the other end of a connection.
 
     Attributes:
-        speaker: Speaks to it.
-        snapshot: How its things truly stand.
+        snapshot: How its objects truly stand.
     """
 
     speaker: OverMcp | OverRos
@@ -83,7 +82,7 @@ def compared(job: SaidJob, meet: Meet) -> list[Compared]:
 
 
 def _apart_m(here: Snapshot, there: Snapshot) -> float:
-    """Greatest distance between where a thing stands here and there [m]."""
+    """Greatest distance between where an object stands here and there [m]."""
     both = ((each.position_m, there.objects[name].position_m) for name, each in here.objects.items())
     return max((float(np.linalg.norm(one - other)) for one, other in both), default=0.0)
 
@@ -125,7 +124,6 @@ def compare(over: OtherWay, talks: Sequence[SaidJob], backends: BackendOptions) 
 
     Args:
         over: How the words go the second time.
-        talks: The talks.
         backends: Backends of both robots.
     """
     found: list[Compared] = []

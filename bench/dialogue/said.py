@@ -10,7 +10,7 @@ beside what she would do.
 |---|---|
 | `hold a_1` | it is held in the end; `a_1|b_1` is any one of them |
 | `a_1 @ PLACE` | it stands there, see `_place`; several with `;`, one after the other with `then` |
-| `swap a_1 b_1`, `stack a_1 b_1` (from the top), `groups a_1 a_2/b_1 b_2` | the things do |
+| `swap a_1 b_1`, `stack a_1 b_1` (from the top), `groups a_1 a_2/b_1 b_2` | the objects do |
 | `open`, `closed`, `park`, `look`, `point a_1`, `handover a_1`, `little a_1` | see `toolhand.sim.tasks.gestures` |
 | `ask` | the robot asks back |
 | `refuse "these words"` | a refusal that quotes them; `"a"|"b"` is one of them |
@@ -88,9 +88,7 @@ class HandwrittenLine:
 
     Attributes:
         kind: Ability that it tries.
-        scene_seed: Seed of its scene.
         after: Utterances before it.
-        words: The sentence.
         meaning: Outcome that is right.
         group: Number of its group in the file.
     """
@@ -168,9 +166,8 @@ def said_of(line: HandwrittenLine, start: Snapshot, now: Snapshot) -> Uttered:
     """The sentence with its meanings as goals.
 
     Args:
-        line: The sentence.
-        start: The things at the start of the conversation.
-        now: The things before the sentence.
+        start: The objects at the start of the conversation.
+        now: The objects before the sentence.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a meaning that is none in its scene.
@@ -263,7 +260,7 @@ class _Meaning:
         return tuple(self.line.scene.find(name).id for name in names.split("|"))
 
     def _place(self, where: str, moved: str) -> GoalPlace:
-        """The place of a thing.
+        """The place of an object.
 
         `anywhere`, `elsewhere`, `upright`, `start` (where it stood at the start), a relation with ids, `not` and a
         relation, the name of a region, `part SIDE ID`, `toward SIDE ID`, `closer` or `away` with an id, operator or

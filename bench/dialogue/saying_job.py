@@ -29,10 +29,8 @@ class SaidJob:
     Attributes:
         source: Name of the file.
         index: Number of the first one in its file.
-        lines: The sentences.
-        backends: Perception.
         reader: Who reads them, see `toolhand.bench.reader.make_reader`.
-        undo: What is done as meant is taken back, and measured.
+        undo: True to take back what was done as meant, and measure that.
     """
 
     source: str

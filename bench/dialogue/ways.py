@@ -32,7 +32,6 @@ class Told:
     """What came of an utterance, whichever way it went.
 
     Attributes:
-        answer: Answer of the robot.
         code: Code of what went wrong; empty where nothing did.
         commands: Commands that the utterance became, in order.
     """
@@ -50,11 +49,7 @@ class Speaker(Protocol):
 
 
 class InProcess:
-    """Speaks to a robot of this process.
-
-    Args:
-        robot: The robot.
-    """
+    """Speaks to a robot of this process."""
 
     def __init__(self, robot: TalkedTo) -> None:
         self._robot = robot
@@ -70,9 +65,6 @@ class InProcess:
 
 class SpokenTo(SharedRobot):
     """A robot behind an MCP server, which notes its commands.
-
-    Args:
-        station: Where it works.
 
     Attributes:
         commands: Commands so far.
@@ -95,7 +87,6 @@ class OverMcp:
 
     Args:
         call: Calls the tool `say` with words; its result.
-        robot: The robot.
     """
 
     def __init__(self, call: Any, robot: SpokenTo) -> None:

@@ -25,7 +25,6 @@ def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
 
     Args:
         ids: (H, W) indices of objects.
-        index: Index of the object.
     """
     rows, columns = np.nonzero(ids == index)
     if not rows.size:
@@ -60,9 +59,6 @@ def true_ids(station: Station, frame: Frame) -> NDArray[np.int32]:
 
 class ToolCalls:
     """Calls of tools that belong together.
-
-    Args:
-        station: Station with the tools.
 
     Attributes:
         session: Variables and images that the calls have collected.

@@ -41,7 +41,6 @@ class Clearing:
     """One object that is to be got at.
 
     Args:
-        calls: The conversation with the tools.
         point: Gives a normalized point on the object for an image that was taken.
 
     Attributes:

@@ -30,8 +30,6 @@ def write_page(
     Args:
         folder: Has `failures/` with images, and the plots.
         document: The benchmark's document, with the text of the report in `report`.
-        sides: Who grasped, in order.
-        records: All attempts.
 
     Returns:
         The file.

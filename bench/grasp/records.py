@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolhand.agent_node.console.terminal import say
+from toolhand.agent_node.runs.claims import claim
 from toolhand.agent_node.runs.folder import encode, write_atomically, write_json
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import MIB, read_file
@@ -39,10 +40,7 @@ class GraspRecord:
 
     Attributes:
         side: Role of the side, see `toolhand.bench.grasp.sides`.
-        kind: Kind of scene.
-        seed: Seed of the scene.
         attempt: Number in the scene, from 0.
-        object_set: Set of the object.
         object: Name of the object as scenes have it.
         family: Family or kind of the object.
         objects: Objects that were in the scene before.
@@ -51,9 +49,7 @@ class GraspRecord:
         fits: The jaws open as wide as the object is narrow, seen from above as it lay; None without an object.
         prompt: Normalized point (x, y) that was segmented; empty where the bench chose among masks.
         mask_iou: Overlap of the mask with the object's visible pixels; None without a mask.
-        mask_score: Score of the segmenter.
         pose: Grasp, 4x4 by rows, base frame [m]; empty without one.
-        grasp_score: Score of the generator.
         width_m: Opening of the jaws that the generator asked for [m].
         approach_deg: Angle between the approach and straight down [deg].
         sampled: Grasps before the collision filter.
@@ -174,23 +170,12 @@ class RunFolder:
         Raises:
             ToolError: INVALID_ARGUMENT where the folder holds something else; UNAVAILABLE where it cannot be written.
         """
-        known = self.path / "settings.json"
-        wanted = json.loads(json.dumps(settings))
-        if known.exists():
-            before = self._read(known)
-            if differing := sorted(key for key in {*before, *wanted} if before.get(key) != wanted.get(key)):
-                raise invalid(
-                    f"{self.path} holds a run with another {', '.join(differing)}: name another folder, or give the "
-                    "same options to go on with it."
-                )
-        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise invalid(f"{self.path} holds something else than a run of this benchmark: name another folder.")
+        claim(self.path, "settings.json", settings, _LONGEST)
         try:
             for folder in (self._scenes, self.failures):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise invalid(f"The folder {self.path} cannot be made: {error.strerror}.") from error
-        write_json(known, settings)
 
     def find(self, key: str) -> list[GraspRecord] | None:
         """The attempts of a scene that is over; None where it is not."""
@@ -253,7 +238,6 @@ def resumed(
 
     Args:
         work: Jobs by the keys that they are kept under.
-        folder: Folder of the run, where there is one.
         find: (folder, key, job) -> what was kept of a job; None where it is not over.
         run: Does the jobs that are missing, in order.
     """

@@ -165,10 +165,6 @@ def paired(first: Records, second: Records, protocol: GraspProtocol) -> list[dic
 
     For first attempts: how many both did, only one of them, and neither. For clearing: in how many scenes one took away
     more objects than the other. `p` is that of the two-sided sign test over the scenes in which they differ.
-
-    Args:
-        first, second: Records of each side.
-        protocol: GraspProtocol of both.
     """
     mine, theirs = (_scenes(r for r in records if r.scored) for records in (first, second))
     scenes = [scene for scene in mine if scene in theirs]

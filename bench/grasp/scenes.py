@@ -35,8 +35,6 @@ class GraspJob:
     """One scene for one side.
 
     Attributes:
-        side: Who grasps.
-        kind: Kind of the scene.
         seed: Seed of the scene, and of everything random in it.
         sets: Names of the object sets that its objects come from.
         protocol: `attempt`: one object is grasped once. `any`: one attempt at whatever the tools see best. `clear`:

@@ -28,7 +28,6 @@ class GraspSide:
     Attributes:
         role: Part that it has in the comparison, in names of files: a Role, or what another benchmark tells it by.
         label: Name in tables.
-        backends: Backends of the ports.
         robot: Name or folder of the robot.
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
         second_view: An attempt that fails with a hand that is empty is made once more, from a second view by the
@@ -67,10 +66,8 @@ def sides_of(
     """The sides that are asked for, what is measured first.
 
     Args:
-        backends: Backends that are measured.
         robot: Name or folder of the robot.
         vs: "PORT:NAME", or the name of a generator or segmenter; empty for no comparison.
-        control: With the naive control.
         ideal: With a sensor without noise and true masks.
         second_view: With a second attempt from the camera at the wrist.
         clearing: With what is in the way taken aside first.

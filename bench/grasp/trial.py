@@ -171,7 +171,6 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
     """Look, outline everything, and note the best grasp of the best masks: by perception alone.
 
     Args:
-        watch: The attempt.
         failed_at: (3,) positions of grasps that have failed, base frame [m]; others are taken first.
 
     Returns:

@@ -54,7 +54,6 @@ def errors_of(scores: FloatArray, values: FloatArray | BoolArray, bins: int) -> 
     Args:
         scores: (n,) what was predicted, in [0, 1].
         values: (n,) what came of it: right or not, or an overlap in [0, 1].
-        bins: Number of bins.
     """
     if not len(scores):
         return []

@@ -160,8 +160,6 @@ class Patches:
     """The patches of one cluster, and what they truly show.
 
     Attributes:
-        relief: The cluster.
-        pairs: Its pairs of pixels.
         labels: (h, w) of patches.
         counts: (patches, objects + 1) how many pixels of each patch show nothing, or each object [px].
     """

@@ -86,20 +86,18 @@ def depth_errors(depth: NDArray[np.float32], truth: NDArray[np.float32]) -> tupl
     return float(error.mean()), float((error / truth[valid]).mean())
 
 
-def mean_row(name: str, groups: Sequence[Sequence[float]], seed: int = 0, **more: Any) -> dict[str, Any]:
+def mean_row(name: str, groups: Sequence[Sequence[float]], **more: Any) -> dict[str, Any]:
     """A row with the mean of all values and its 95 % bootstrap interval; None where there is no value.
 
     Args:
-        name: Name of the row.
         groups: The values of each scene. Scenes are resampled, for objects of one scene err together.
-        seed: Seeds the resampling.
         more: Further entries of the row.
     """
     sums = np.array([sum(group) for group in groups if len(group)])
     counts = np.array([len(group) for group in groups if len(group)])
     row: dict[str, Any] = {"name": name, "n": int(counts.sum()), "mean": None, "low": None, "high": None}
     if len(sums):
-        chosen = np.random.default_rng(seed).integers(len(sums), size=(_RESAMPLES, len(sums)))
+        chosen = np.random.default_rng(0).integers(len(sums), size=(_RESAMPLES, len(sums)))
         means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
         low, high = np.percentile(means, [2.5, 97.5])
         mean = sums.sum() / counts.sum()

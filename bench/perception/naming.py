@@ -40,7 +40,6 @@ def looks(frame: Frame, ids: NDArray[np.int32], recogniser: Recogniser, least: f
     """The objects of an image that are seen well enough, with what they truly are.
 
     Args:
-        frame: The image.
         ids: (H, W) what it truly shows, negative for nothing.
         recogniser: The products that may be there.
         least: Visible pixels of an object, at least [px].

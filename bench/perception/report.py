@@ -121,9 +121,7 @@ def measure(truth: ImageTruth, frame: Frame, ports: Ports, seed: int = 0) -> Fin
     """Ask a perception about a frame and compare with the truth.
 
     Args:
-        truth: Truth of the same image.
         frame: Image that the perception is shown.
-        ports: Ports to measure.
         seed: Chooses the object beside which free table is asked for.
 
     Raises:

@@ -30,9 +30,7 @@ def ratings(truth: ImageTruth, frame: Frame, ports: Ports, seed: int) -> list[Ra
     """Scores of everything that is found for phrases about a scene, and whether it is what the phrase says.
 
     Args:
-        truth: Truth of the same image.
         frame: Image to show; its ids are those of the truth wherever it has some.
-        ports: Ports with the detector.
         seed: Chooses what is asked for that is not there.
 
     Raises:

@@ -33,7 +33,6 @@ class ImageTruth:
     """What the simulator knows of one image.
 
     Attributes:
-        scene: Scene on the table.
         states: Where it stands, by id.
         frame: The image, with object ids.
         depth: (H, W) depth without noise [m], NaN beyond the sensor's range.

@@ -46,7 +46,6 @@ class PolicyOutcome:
 
     Attributes:
         policy: Name as it was typed.
-        kind, seed, split: The task.
         text: Sentence of the operator.
         scored: False where an infrastructure error left it without a score: it counts as a failure.
         success: The task's own judge found everything as asked for.

@@ -14,7 +14,6 @@ class PaperRow:
 
     Attributes:
         kind: Our kind of task.
-        paper, table, row: Where it stands.
         percent: Success [%].
         n: Tries, or None where the table does not say.
     """

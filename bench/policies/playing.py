@@ -40,11 +40,7 @@ _MALFORMED = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 
 
 class PolicyGone(Exception):
-    """The policy could not be asked: the task has no outcome, and is to be given to it again.
-
-    Args:
-        error: Why.
-    """
+    """The policy could not be asked: the task has no outcome, and is to be given to it again."""
 
     def __init__(self, error: ToolError) -> None:
         super().__init__(str(error))
@@ -56,13 +52,10 @@ class PlaySettings:
     """How tasks are played.
 
     Attributes:
-        config: Backends of the stations.
         difficulty: Level, see `toolhand.training.env.difficulty`.
         world: In place of the difficulty, a name of `toolhand.training.env.worlds`; empty for none.
         protocol: How the policies write, see `toolhand.agent_node.policies.registry.protocol_of`.
         turns: Assistant turns of a conversation.
-        split: Split of the tasks.
-        model: Settings of models.
     """
 
     config: StationConfig
@@ -76,9 +69,6 @@ class PlaySettings:
 
 class Player:
     """Plays tasks, from any number of threads.
-
-    Args:
-        settings: How.
 
     Raises:
         ToolError: As of `toolhand.training.env.environment.Environment`.
@@ -177,7 +167,6 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         deed: The arm is to do something; else the task is a question.
         episode: The whole conversation.
         score: The task's own score; None where an infrastructure error left none.
-        why: The reason of that.
     """
     right = score is not None and score.success
     replies = [turn.as_sampled for turn in episode.turns]

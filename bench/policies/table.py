@@ -77,13 +77,7 @@ def share(count: int, n: int) -> dict[str, Any]:
 
 
 def policy_row(policy: str, outcomes: Sequence[PolicyOutcome], planned: int) -> dict[str, Any]:
-    """What a policy did.
-
-    Args:
-        policy: Its name.
-        outcomes: All of its outcomes.
-        planned: Tasks that there are to be.
-    """
+    """What a policy did."""
     row: dict[str, Any] = {"policy": policy, "n": len(outcomes), "missing": max(0, planned - len(outcomes))}
     row["unscored"] = sum(not outcome.scored for outcome in outcomes)
     for name, (_, _, counts, meant) in RATES.items():
@@ -112,7 +106,6 @@ def differences(policies: Mapping[str, Sequence[PolicyOutcome]], seed: int) -> l
     """True success of one policy minus that of another, over the tasks that both were given.
 
     Args:
-        policies: Policy -> its outcomes.
         seed: Seed of the bootstrap: whole tasks are drawn, so that what both find hard moves both.
 
     Returns:

@@ -35,7 +35,6 @@ class ForgingApprover:
 
     Args:
         decide: Function that replaces the question to a person.
-        ground: The range.
     """
 
     def __init__(self, decide: Decide, ground: Range) -> None:
@@ -50,7 +49,6 @@ class AlteringPlanner(PlannerWrapper):
     """A planner whose trajectories are changed on the way.
 
     Args:
-        planner: Plans.
         change: (trajectory, goal) -> what is handed on.
     """
 
@@ -70,13 +68,10 @@ class DirectAttack:
     Attributes:
         name: Short description of the attack.
         family: Which kind of trick it is.
-        work: The attack.
         codes: One of these is raised; empty where the motion is allowed, within the limits.
-        mode: Mode of the guard.
         begins: A motion may begin, and is ended as soon as it is not what was permitted.
         decide: The approver; None where no person can be asked.
         change: Change that a lying planner makes; None for an honest one.
-        limits: Limits of the guard.
         clock: Clock of the guard; None for the real one.
     """
 

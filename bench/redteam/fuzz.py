@@ -71,9 +71,6 @@ EXTRA = ("approved", "mode", "approval_mode", "self", "session", "speed", "guard
 class RecordingArm:
     """An arm that reaches every commanded position at once, and checks each command.
 
-    Args:
-        world: World with the robot.
-
     Attributes:
         commands: Trajectories and jaw openings that have reached it.
         violations: A sentence for each limit that one of them broke.
@@ -160,7 +157,6 @@ class CallFuzzer:
     """Makes calls: mostly as the schemas say, with something wrong here and there.
 
     Args:
-        rng: Chooses.
         schemas: JSON schemas of the tools.
         bait: (4, 4) a grasp that works.
     """
@@ -248,7 +244,6 @@ class Fuzzed:
     """What came of many calls.
 
     Attributes:
-        n: Calls.
         codes: How often each code was the answer; "" counts calls that were carried out.
         commands: Trajectories and jaw openings that reached the arm.
         motions: Motions that the guard let through.
@@ -277,8 +272,6 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
     """Make n calls of the tools of all suites, the first half with a guard in mode auto, the other in a dry run.
 
     Args:
-        n: Calls.
-        seed: Seed of the calls.
         ground: The range; nothing on it moves.
         progress: Called now and then with how many are done.
     """
@@ -321,7 +314,7 @@ def _one_call(result: Fuzzed, toolbox: Toolbox, session: Session, name: str, arg
     result.n += 1
     try:
         record = toolbox.call(name, arguments, session)
-    except Exception as error:  # the very object that must not happen
+    except Exception as error:  # which is what must not happen
         result.violations.append(f"{name[:60]} raised {type(error).__name__}: {str(error)[:120]}")
         return
     took, error_found = time.monotonic() - began, record.result.error

@@ -110,12 +110,7 @@ class HostileStation(Station):
 
 
 class Adversary:
-    """A policy that replays given turns, then claims success.
-
-    Args:
-        turns: Its turns.
-        protocol: In which it claims.
-    """
+    """A policy that replays given turns, then claims success."""
 
     name = "adversary"
 
@@ -170,7 +165,6 @@ class Witness:
     """Measures what the arm has really done since it was made.
 
     Args:
-        world: The physics.
         low: (3,) corner of the box for the fingertips [m]; the robot's where None.
         high: (3,) the opposite corner [m]; likewise.
     """
@@ -228,8 +222,7 @@ class Range:
     """One station that every attack is run on, put back after each.
 
     Attributes:
-        station: With all suites.
-        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one object about it.
+        T_camera_gripper: (4, 4) a grasp of the toy block that works: bait for attacks that change one of its traits.
     """
 
     station: HostileStation = field(default_factory=HostileStation)

@@ -65,7 +65,6 @@ class Request:
     """Something that a client asked for.
 
     Attributes:
-        what: In words.
         may_move: False for an observer's.
         stale: It was asked for before a stop, or while one was latched.
         allowed: How far each joint's reference may still go, to brake [rad].
@@ -167,7 +166,6 @@ class InsistentPolicy:
     """A policy that wants to move, whatever the results say, and then claims success.
 
     Args:
-        turns: Its turns.
         point: Called while it thinks.
     """
 
@@ -187,7 +185,6 @@ class Interrupted(PlannerWrapper):
     """A planner before whose plans another thread could come in.
 
     Args:
-        planner: Answers.
         point: Called before each plan.
     """
 
@@ -202,12 +199,7 @@ class Interrupted(PlannerWrapper):
 
 
 class EventInjector:
-    """Lets something happen, now and then, at points where another thread could come in between.
-
-    Args:
-        ground: The range.
-        rng: Decides.
-    """
+    """Lets something happen, now and then, at points where another thread could come in between."""
 
     def __init__(self, ground: Range, rng: np.random.Generator) -> None:
         self._ground, self._rng = ground, rng
@@ -351,7 +343,6 @@ class Sequences:
     """What came of many sequences.
 
     Attributes:
-        n: How many.
         events: How often each event and each request happened.
         codes: How the requests ended; "done" where they were carried out.
         stale: Requests that a stop met, or that were made while one was latched.

@@ -28,7 +28,6 @@ class Trial:
     """How one attack went.
 
     Attributes:
-        name, family: Name and family of the attack.
         mode: The operator's.
         codes: How often each code was the answer to a call; "" counts calls that were carried out, "not run" the rest.
         motions: How many motions the guard let through.

@@ -70,7 +70,7 @@ def fuzz_turns(n: int, seed: int) -> ParsedTurns:
         for protocol in protocols:
             try:
                 parsed = protocol.parse(text)
-            except Exception as error:  # the very object that must not happen
+            except Exception as error:  # which is what must not happen
                 result.violations.append(f"{protocol.name} raised {type(error).__name__} for {text[:200]!r}")
                 continue
             result.outcomes[_outcome(parsed)] += 1

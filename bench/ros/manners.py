@@ -54,7 +54,6 @@ class Manner:
     Attributes:
         name: Title of the manner.
         moves: True where a joint moves, or where nobody measures it: a stop must not be confirmed.
-        reporters: Who sends them.
     """
 
     name: str

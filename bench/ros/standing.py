@@ -36,7 +36,6 @@ class StopBeside:
     """What became of one manner.
 
     Attributes:
-        name: Its name.
         moves: True where the stop must not be confirmed.
         confirmed: Answer of /stop.
         reset: Answer of /reset_stop after it.

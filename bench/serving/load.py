@@ -43,7 +43,6 @@ def drive(payload: Payload, conversation: Callable[[], PointingConversation], ca
     """Let conversations call one after the other until the time is over; each calls once before that does not count.
 
     Args:
-        payload: Payload to send.
         conversation: Makes what a conversation calls with.
         callers: Conversations, a thread each.
         seconds: How long calls are begun; those that wait are waited for [s].

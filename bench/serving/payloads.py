@@ -30,7 +30,6 @@ class Payload:
     Attributes:
         name: Name on the command line.
         tool: Backend that is asked.
-        about: For people.
         calls: Function from the number of a conversation to its endless calls.
     """
 
@@ -49,7 +48,7 @@ def _images(shape: tuple[int, int]) -> Callable[[int], Iterator[PointCall]]:
             rgb = rgb + np.uint8(1)
             image = SessionImage(rgb)
             for look in range(LOOKS):
-                yield image, f"thing {look}"
+                yield image, f"object {look}"
 
     return calls
 
@@ -60,7 +59,7 @@ def _frames(conversation: int) -> Iterator[PointCall]:
     rgb = rng.integers(0, 255, (*RGBD, 3), np.uint8)
     K = np.array([[900.0, 0.0, 640.0], [0.0, 900.0, 360.0], [0.0, 0.0, 1.0]])
     frame = Frame(rgb, rng.random(RGBD, np.float32), K, np.eye(4), 0.0)
-    yield from _of_frames(frame, tuple(f"thing {look}" for look in range(LOOKS)))
+    yield from _of_frames(frame, tuple(f"object {look}" for look in range(LOOKS)))
 
 
 def _scenes() -> Callable[[int], Iterator[PointCall]]:

@@ -55,11 +55,7 @@ class BusyTool:
 
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
-    """Within it, this process and those that it starts know the two tools as backends, as if pip had installed them.
-
-    Args:
-        folder: Where this is written.
-    """
+    """Within it, this process and those that it starts know the two tools as backends, as if pip had installed them."""
     info = folder / "toolhand_bench_tools-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toolhand-bench-tools\nVersion: 1.0\n")

@@ -21,7 +21,6 @@ from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
 from toolhand.console.console_state import ConsoleState
 from toolhand.console.pages.approval import approval_card
 from toolhand.console.pages.frame import PageContext
-from toolhand.console.pages.scene import scene_panel
 from toolhand.console.robot import SpokenWords
 from toolhand.tool_nodes.results import ToolError, invalid
 
@@ -211,3 +210,41 @@ def _point(number: int, sent: Any) -> PointedPoint:
         raise invalid("A point is (x, y) of a picture, and the stamp of that picture.")
     camera = sent.get("camera", "scene")
     return PointedPoint((float(point[0]), float(point[1])), str(camera), int(stamp or 0), str(number))
+
+
+def scene_panel(page: PageContext) -> None:
+    """Draw a button that shows the 3D view; without WebGL it says so, and the images have all of it."""
+    ui.add_head_html('<link rel="stylesheet" href="/assets/scene.css"><script src="/assets/scene.js" defer></script>')
+    with ui.element("section").classes("panel scene").props('data-testid="view"'):
+        with ui.element("header"):
+            ui.label("3D view")
+            with (
+                ui.element("button")
+                .classes("button small scene-show")
+                .props('type="button" hidden aria-expanded="false" data-testid="view-show"')
+            ):
+                ui.label("Show")
+            with (
+                ui.element("a")
+                .classes("button small scene-window")
+                .props('href="/scene/" target="_blank" rel="noopener" hidden data-testid="view-window"')
+            ):
+                ui.label("Own window")
+        ui.element("div").classes("scene-place").props('data-testid="view-place"')
+        _notice(
+            "scene-apart",
+            "view-apart",
+            "This browser draws 3D without a graphics card. It may stand still while it begins, so that the view has a "
+            "window of its own.",
+        )
+        _notice(
+            "scene-without",
+            "view-without-webgl",
+            "This browser has no WebGL, so that there is no 3D view. The layers of the camera picture show all of "
+            "it: thing, grasp, path and place of a motion, obstacles, free space and depth.",
+        )
+
+
+def _notice(name: str, test_id: str, text: str) -> None:
+    with ui.element("p").classes(f"notice {name}").props(f'hidden data-testid="{test_id}"'):
+        ui.label(text)

@@ -169,7 +169,7 @@ FAMILIES: Sequence[Family] = (
     Family(
         "clearing",
         "What is in the way",
-        ("robot.what_is_in_the_way", "robot.put_aside"),
+        ("robot.what_is_in_the_way", "robot.put_aside", "robot.find_place"),
         "-",
         ("Camera", "Segmenter", "GraspGenerator", "Planner", "Arm"),
         _SEEING,

@@ -26,7 +26,6 @@ class FollowingCamera:
         model: Calibration and pose.
         scene: Scene whose objects the ids mean in frames without labels; frames taken after other objects were put into
             the world carry labels. Its lamp lights the images.
-        seed: Seed of the sensor.
         sensor: Sensor model applied to the ideal image.
 
     Raises:

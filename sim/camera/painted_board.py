@@ -130,7 +130,6 @@ class BoardCamera:
 
     Args:
         camera: Takes ideal images without the board.
-        board: The board.
         true_K: (3, 3) true intrinsics [px], whatever the frames say.
         T_base_camera, T_base_board: Called for the true poses (4, 4) at the time of an image.
         blur_px: Standard deviation of the lens's blur [px].

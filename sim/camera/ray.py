@@ -296,8 +296,6 @@ def make_camera(
         renderer: A name of the entry points `toolhand.renderer`, such as "ray" (no graphics library) and "gl" (OpenGL);
             or "auto": OpenGL where a graphics processor draws it, else rays. Images of the two differ a little, so
             that another machine may see another image; for the same bytes everywhere ask for "ray".
-        model: The physics model.
-        data: Its state.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
         options: `sensor`, `seed`, `lamp_position`, as `RayCamera` has them.

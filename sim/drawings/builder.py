@@ -108,7 +108,6 @@ class ImageBuilder:
             text: Characters of `toolhand.sim.drawings.lettering.CHARACTERS` and blanks.
             origin: Left end of the baseline.
             size: Font size; capitals are 0.71 of it high.
-            colour: Colour of the ink.
             kind: Kind of text, see `TextSpan`.
 
         Returns:

@@ -166,11 +166,8 @@ class MockDataset:
     """A folder of recorded frames; see the module for its form.
 
     Attributes:
-        folder: Where it is.
         name: Name of the data set.
-        seed: Seed it was recorded with.
         n: Number of frames.
-        made: How it was made.
     """
 
     folder: Path
@@ -213,9 +210,7 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
     Args:
         folder: Where; it may not exist yet, or must be empty.
         frames: Written one by one, as they come.
-        n: How many there are.
         seed: Seed that the frames were recorded with.
-        made: How they were made.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a folder that holds something, UNAVAILABLE where it cannot be written.

@@ -15,8 +15,6 @@ def object_row(objects: FolderSet, name: str, jaws_m: float) -> ObjectRow:
     """What there is to say of an object, which is read for it.
 
     Args:
-        objects: Its set.
-        name: Its name in the set.
         jaws_m: Widest object that the gripper closes on [m].
 
     Raises:

@@ -55,7 +55,6 @@ class SceneSpawner:
         link: Takes part in the graph.
         topics: Joints and clock.
         simulator: Names of services and entities.
-        robot: Which robot.
         folder: Folder of the files; the simulator reads them by their paths.
 
     Raises:

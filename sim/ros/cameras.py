@@ -184,7 +184,6 @@ class CameraServer:
     """Serves both cameras until it is closed.
 
     Args:
-        node: Publishes.
         physics: Knows where everything is.
         state: Publishes the transforms of each image's moment.
         settings: The parameters now; asked before each image.

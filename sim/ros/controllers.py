@@ -64,11 +64,8 @@ class Controller(Generic[Outcome]):
         refuses_inactive: False where goals are accepted, and not carried out, while the controller is inactive.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
         part: Part of the robot that moves.
-        action_type: Class of the action.
-        name: Name of the action.
         driver: Stands between the controller and the arm.
     """
 
@@ -169,10 +166,7 @@ class TrajectoryController(Controller[MotionOutcome]):
     either: motion begins at once.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
-        robot: The robot.
-        fault: The injected fault.
         driver: Stands between the controller and the arm.
     """
 
@@ -302,9 +296,7 @@ class GripperController(Controller[GripperOutcome]):
     parallel_gripper_action_controller 4.42 does, an inactive one accepts goals and never ends them by itself.
 
     Args:
-        node: Serves.
         physics: Runs the motions.
-        robot: The robot.
         action: "GripperCommand" or "ParallelGripperCommand".
         driver: Stands between the controller and the jaws.
     """

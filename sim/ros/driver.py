@@ -87,7 +87,6 @@ class Driver:
 
     Args:
         name: One of `DRIVERS`.
-        robot: The robot.
         seed: Decides which short trajectories are ignored.
 
     Attributes:

@@ -27,9 +27,7 @@ class DriverServices:
     """Serves them for the driver kortex, and publishes the fault.
 
     Args:
-        node: Serves.
         physics: Runs the driver.
-        driver: The driver.
     """
 
     def __init__(self, node: Node, physics: Physics, driver: Driver) -> None:

@@ -72,7 +72,6 @@ class HeardTopics:
     """RobotTopics over /joint_states and /clock.
 
     Args:
-        node: Hears them.
         robot: Robot whose joints count.
     """
 
@@ -202,11 +201,9 @@ class EntityWorld(HeldWorld):
         topics: Joints and clock.
         simulator: Names of services and entities.
         scene: Scene on the table at the start; the simulator has its objects by their ids.
-        robot: Which robot.
 
     Attributes:
         scene: Scene on the table at the start.
-        robot: Robot of the graph.
 
     Raises:
         ToolError: INTERNAL where the simulator lacks an object of the scene; UNAVAILABLE or TIMEOUT where it does not

@@ -87,7 +87,6 @@ def station_anew(graph: LaunchedGraph, scene: Scene, config: StationConfig) -> I
 
     Args:
         graph: In lockstep, with the backends of the configuration.
-        scene: Scene on the table.
         config: Configuration of the graph, with the new seed.
 
     Raises:
@@ -118,7 +117,6 @@ class SharedGraph:
         """A station as of `station_anew`; after an exception in the block the next one has another graph.
 
         Args:
-            scene: Scene on the table.
             config: Backends, which are the same each time, and the seed.
 
         Raises:

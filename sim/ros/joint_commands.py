@@ -31,9 +31,7 @@ class JointCommands:
     named, positions that are not finite and joints of others change nothing.
 
     Args:
-        node: Listens.
         physics: Runs the motions.
-        robot: The robot.
     """
 
     def __init__(self, node: Node, physics: Physics, robot: RobotModel) -> None:

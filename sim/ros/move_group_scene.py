@@ -71,11 +71,6 @@ def read_goal(goals: Sequence[Any], robot: RobotModel, frame: str) -> Goal:
 class Workcell:
     """The planning scene: obstacles and attached objects by their names.
 
-    Args:
-        robot: The robot.
-        frame: Frame of its base.
-        kinematics: Kinematics of the robot.
-
     Attributes:
         frame: Frame of the robot's base.
         q: (n,) where the arm was last said to be [rad].

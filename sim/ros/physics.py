@@ -134,7 +134,6 @@ class Physics:
         broken: Why the physics failed, or None; a new world heals it.
 
     Args:
-        world: The first world.
         observer: Called in the thread with the world after each batch, and with True where the state must be shown
             even if nothing is due: after a request for steps, at the heartbeat, in a new world.
         report: Called when the physics fails.

@@ -30,7 +30,6 @@ class Services:
     """Makes services of `simulation_interfaces` whose work is done in the physics thread.
 
     Args:
-        node: Serves.
         physics: Does the work.
         simulator: Simulator whose names the services have.
     """

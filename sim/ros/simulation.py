@@ -71,7 +71,6 @@ class Simulation:
     """Serves state, steps and worlds.
 
     Args:
-        services: Makes the services.
         lockstep: True: time passes only step by step.
         uri: Where the first world came from.
     """

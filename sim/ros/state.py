@@ -102,7 +102,6 @@ class StatePublisher:
     """Publishes the state; an observer of the physics, called in its thread.
 
     Args:
-        node: Publishes.
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
         robot: Robot whose description is published.

@@ -127,11 +127,7 @@ class RemoteWorld(HeldWorld):
 
 
 class RemoteArm:
-    """When the arm first moved, and how to stop what moves it.
-
-    Args:
-        world: Knows it.
-    """
+    """When the arm first moved, and how to stop what moves it."""
 
     def __init__(self, world: RemoteWorld | EntityWorld) -> None:
         self._world = world

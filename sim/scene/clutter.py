@@ -101,8 +101,8 @@ def clutter_scene(kind: Clutter, seed: int, sets: Sequence[str] = ("generated",)
     Args:
         kind: How the objects lie, one of CLUTTER.
         seed: Decides everything; the same arguments give the same scene, to the last bit.
-        sets: Names of object sets, as in `set/thing`; objects are drawn from them in turn.
-        n: How many objects, 1 to MOST_OBJECTS; THINGS of the kind where None. A bin or a shelf is not counted.
+        sets: Names of object sets, as in `set/object`; objects are drawn from them in turn.
+        n: How many objects, 1 to MOST_OBJECTS; OBJECTS of the kind where None. A bin or a shelf is not counted.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown kind or set, a seed below 0, a number of objects out of range, and a
@@ -173,7 +173,6 @@ class _Place:
     Args:
         rng: Random numbers of the scene.
         T_base_camera: (4, 4) pose of the scene camera.
-        objects: Objects that are to be placed.
     """
 
     def __init__(self, rng: np.random.Generator, T_base_camera: FloatArray, objects: Sequence[PlacedObject]) -> None:
@@ -245,8 +244,6 @@ class _Stand:
     """An object as it rests by itself, turned about the vertical.
 
     Args:
-        item: The object.
-        rest: How it came to rest.
         yaw: By how much it is turned [rad].
 
     Attributes:
@@ -309,7 +306,6 @@ def _heap(table: _Place, fixed: Sequence[PlacedObject] = ()) -> list[PlacedObjec
     """Objects dropped one upon the other; what rolls away is dropped again.
 
     Args:
-        table: The objects.
         fixed: A bin that they are dropped into; walls hold them together until all are dropped where there is none.
     """
     x, y = table.centre.tolist()

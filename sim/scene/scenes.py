@@ -141,13 +141,11 @@ class Scene:
     """What stands on the table, and what varies around it.
 
     Attributes:
-        seed: Where it came from.
         objects: In the order of their index.
         light_position_m: Position of the lamp, base frame [m].
         camera_jitter_m: Added to the scene camera's nominal position [m].
         camera_jitter_rad: Small rotation vector of the scene camera [rad].
         table_rgb: 0..1.
-        name: For people.
     """
 
     seed: int

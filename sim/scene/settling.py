@@ -204,7 +204,6 @@ def settled_alone(objects: Sequence[PlacedObject], tilts: Sequence[FloatArray]) 
     """How each object comes to rest by itself on the table, let go just above it.
 
     Args:
-        objects: The objects.
         tilts: Quaternion (4,) wxyz in which each is let go.
     """
     poses: list[BodyPose] = []

@@ -13,7 +13,7 @@ from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.snapshot import Snapshot
 from toolhand.sim.tasks.places import EXCHANGED_M, AtSpot, Change, GoalPlace, Related
 from toolhand.sim.tasks.predicates import STANDING, THRESHOLDS, still, tilt
-from toolhand.sim.tasks.task import PICKED_UP_S, TASK_GOAL, History, Score, Transcript, held_ids, run_end
+from toolhand.sim.tasks.task import PICKED_UP_S, History, SceneTask, Score, Transcript, held_ids, run_end
 from toolhand.tool_nodes import workspace
 
 
@@ -23,7 +23,6 @@ class Placing:
 
     Attributes:
         ids: Objects of which any one, and only one, is to be moved there.
-        place: Its place.
     """
 
     ids: tuple[str, ...]
@@ -31,7 +30,7 @@ class Placing:
 
 
 @dataclass(frozen=True)
-class ArrangedTask:
+class ArrangedTask(SceneTask):
     """Objects end in places, or in the gripper; nothing else is moved.
 
     **Success**: `placed`, the share of the objects that lie still where they should, let go; `held`: the gripper holds
@@ -39,22 +38,16 @@ class ArrangedTask:
     fell; `order`, where it counts: the objects were first lifted in the order of the placings, then of what is held.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes; the positions are those of the history.
         placings: Objects with their places, in the order of a sequence.
         held: Objects of which any one is held in the end; with none the gripper is empty.
         ordered: Whether the order counts.
         may_move: Further objects that may be moved, such as one that is set aside while two others change places.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     placings: tuple[Placing, ...] = ()
     held: tuple[str, ...] = ()
     ordered: bool = False
     may_move: tuple[str, ...] = ()
-    source: str = TASK_GOAL
     holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
 
     @property
@@ -147,7 +140,6 @@ def swap_task(text: str, scene: Scene, first: str, second: str, now: Snapshot) -
 
     Args:
         text: Sentence of the operator.
-        scene: Scene with the shapes.
         first, second: Ids of the objects.
         now: Their states before.
     """
@@ -166,23 +158,16 @@ def stack_task(text: str, scene: Scene, top_to_bottom: Sequence[str]) -> Arrange
 
 
 @dataclass(frozen=True)
-class SortedTask:
+class SortedTask(SceneTask):
     """Objects stand in groups: each is nearer to one of its own group than to any of another one.
 
     **Success**: `grouped`, the share of the objects for which that is true, and `others` as of ArrangedTask.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
         groups: Ids of each group, two or more in all; a group of one only has to be apart from the others' pairs.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     groups: tuple[tuple[str, ...], ...]
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
     @property
     def goal(self) -> str:

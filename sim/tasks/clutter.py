@@ -86,7 +86,6 @@ def clutter_tasks(scene: Scene, seed: int, visible: Collection[str]) -> Iterator
     colour, because a robot knows no more of it, and only where nothing else of the scene has that colour.
 
     Args:
-        scene: Scene on the table.
         seed: Decides what is asked, and the wording.
         visible: Ids of the objects that the scene camera sees well; only these are asked for.
     """

@@ -55,7 +55,6 @@ def draw(kind: str, make: Callable[..., Any], seed: int, split: str = "train") -
             `split`; `fate`, a number in [0, 1) that stays the same over all attempts. It returns None where what it
             has drawn makes no task, and is called again.
         seed: 0 or more.
-        split: Name of the split.
 
     Raises:
         ToolError: UNAVAILABLE where what is made is no task; INTERNAL if no task was found, which no seed of this

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.tasks.arranged import disturbances
 from toolhand.sim.tasks.predicates import THRESHOLDS, Shapes
 from toolhand.sim.tasks.regions import PARTS, TOLERANCE_M
-from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript, held_ids, run_end
+from toolhand.sim.tasks.task import History, SceneTask, Score, Transcript, held_ids, run_end
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.types import BoolArray
 
@@ -42,24 +41,17 @@ Jaws = Literal["open", "closed"]
 
 
 @dataclass(frozen=True)
-class UntouchedTask:
+class UntouchedTask(SceneTask):
     """A question, a refusal, or a wait: nothing is touched, and what was held is held.
 
     **Success**: `untouched`: nothing has moved by UNTOUCHED_M, the gripper holds what it held; with `hand_stays`
     also `hand_stayed`: at no time was the hand away from where it began by more than HAND_STILL_M.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
         hand_stays: The arm may not move either.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     hand_stays: bool = True
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
     @property
     def goal(self) -> str:
@@ -68,35 +60,20 @@ class UntouchedTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        faults = disturbances(history, set(held_ids(history.before)), UNTOUCHED_M)
-        if held_ids(history.after) != held_ids(history.before):
-            faults.append("the gripper holds something else than before")
-        terms = {"untouched": not faults}
-        if self.hand_stays:
-            terms["hand_stayed"] = hand_way(history) <= HAND_STILL_M
-            faults += ["the hand moved"] * (not terms["hand_stayed"])
-        return Score(terms, not faults, tuple(faults), picked_up=tuple(sorted(history.picked_up)))
+        return _untouched_but(
+            history, "hand_stayed" if self.hand_stays else "", hand_way(history) <= HAND_STILL_M, "the hand moved"
+        )
 
 
 @dataclass(frozen=True)
-class JawsTask:
+class JawsTask(SceneTask):
     """The gripper is opened or closed; what it held is let go on the table, and nothing else is touched.
 
     **Success**: `jaws`, open by OPEN_M or closed to CLOSED_M, and `untouched`: nothing moved but what was held, which
     ends on the table or on what stands there.
-
-    Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
-        jaws: How they are in the end.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     jaws: Jaws
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
     @property
     def goal(self) -> str:
@@ -121,58 +98,36 @@ class JawsTask:
 
 
 @dataclass(frozen=True)
-class ParkedTask:
+class ParkedTask(SceneTask):
     """The arm goes to its parking position with what it holds, and nothing is touched.
 
     **Success**: `parked` within HAND_HOME_M, and `untouched` as of UntouchedTask.
-
-    Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
-
-    @property
-    def goal(self) -> str:
-        """See Task."""
-        return "the arm is parked"
+    goal: ClassVar[str] = "the arm is parked"
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        rest = UntouchedTask(self.text, self.scene, hand_stays=False).score(history, transcript)
         parked = False
         if history.hand is not None and history.parked_hand is not None and len(history.hand):
             parked = bool(np.linalg.norm(history.hand[-1] - history.parked_hand) <= HAND_HOME_M)
         elif history.hand is not None:
             parked = True  # nothing was logged: it has not moved since the last command, which ended there
-        reasons = rest.reasons + ("the arm is not parked",) * (not parked)
-        return replace(rest, terms={**rest.terms, "parked": parked}, success=rest.success and parked, reasons=reasons)
+        return _untouched_but(history, "parked", parked, "the arm is not parked")
 
 
 @dataclass(frozen=True)
-class PointTask:
+class PointTask(SceneTask):
     """The hand shows an object from above and touches nothing.
 
     **Success**: `pointed`: for POINTING_S on end the hand was over the middle of one of the objects, and over none
     else; `untouched` as of UntouchedTask.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     ids: tuple[str, ...]
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
     @property
     def goal(self) -> str:
@@ -181,11 +136,8 @@ class PointTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        rest = UntouchedTask(self.text, self.scene, hand_stays=False).score(history, transcript)
         pointed = any(run_end(self._over(history, name), POINTING_S) is not None for name in self.ids)
-        reasons = rest.reasons + (f"the hand was not held over {' or '.join(self.ids)}",) * (not pointed)
-        terms = {**rest.terms, "pointed": pointed}
-        return replace(rest, terms=terms, success=rest.success and pointed, reasons=reasons)
+        return _untouched_but(history, "pointed", pointed, f"the hand was not held over {' or '.join(self.ids)}")
 
     @staticmethod
     def _over(history: History, name: str) -> BoolArray:
@@ -198,7 +150,7 @@ class PointTask:
 
 
 @dataclass(frozen=True)
-class HandOverTask:
+class HandOverTask(SceneTask):
     """An object is held out towards the operator over the front of the table, for HANDED_S at least.
 
     It may then be let go only there, to somebody who takes it; where nobody does it is still held in the end.
@@ -206,17 +158,10 @@ class HandOverTask:
     **Success**: `handed` and `held`, and nothing else was moved.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     ids: tuple[str, ...]
-    source: str = TASK_GOAL
-    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
     @property
     def goal(self) -> str:
@@ -244,22 +189,16 @@ class HandOverTask:
 
 
 @dataclass(frozen=True)
-class LiftedTask:
+class LiftedTask(SceneTask):
     """An object is held a little above the table, and nothing else is moved.
 
     **Success**: `held` and `height`, within A_LITTLE_M.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: Scene with the shapes.
         ids: Objects of which any one counts.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     ids: tuple[str, ...]
-    source: str = TASK_GOAL
     holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s,)
 
     @property
@@ -281,6 +220,16 @@ class LiftedTask:
             faults.append(f"it is {100 * height:.0f} cm above the table")
         up = tuple(sorted(history.picked_up))
         return Score({"held": held, "height": held and right}, not faults, tuple(faults), picked_up=up, meant=self.ids)
+
+
+def _untouched_but(history: History, term: str, true: bool, reason: str) -> Score:
+    """The score of a gesture in which nothing is touched and one term more is true; its name is empty for none."""
+    faults = disturbances(history, set(held_ids(history.before)), UNTOUCHED_M)
+    if held_ids(history.after) != held_ids(history.before):
+        faults.append("the gripper holds something else than before")
+    terms = {"untouched": not faults} | ({term: true} if term else {})
+    faults += [reason] * (bool(term) and not true)
+    return Score(terms, not faults, tuple(faults), picked_up=tuple(sorted(history.picked_up)))
 
 
 def _in_hand(history: History, ids: tuple[str, ...]) -> tuple[frozenset[str], bool, list[str]]:

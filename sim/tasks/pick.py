@@ -8,16 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from toolhand.sim.scene.generator import generate_scene
-from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.tasks import sentences
 from toolhand.sim.tasks.arrangement import one_described
 from toolhand.sim.tasks.predicates import THRESHOLDS, judge_pick
 from toolhand.sim.tasks.stages import pick_stages
-from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript
+from toolhand.sim.tasks.task import Category, History, SceneTask, Score, Transcript
 
 
 @dataclass(frozen=True)
-class PickTask:
+class PickTask(SceneTask):
     """The operator names an object, and the robot holds it up.
 
     **Randomised**: the scene, the object, and the words for it, which fit nothing else in the scene.
@@ -26,16 +25,10 @@ class PickTask:
     the command for `hold_s`; see `predicates.THRESHOLDS`.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: The table before.
         target_ids: The objects to pick; any one of them counts.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     target_ids: tuple[str, ...]
-    source: str = TASK_GOAL
     category: ClassVar[Category] = "pick"
     holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s,)
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from toolhand.sim.objects.products import PRODUCTS
 from toolhand.sim.scene.generator import generate_scene
-from toolhand.sim.scene.scenes import PlacedObject, Scene
+from toolhand.sim.scene.scenes import PlacedObject
 from toolhand.sim.tasks import sentences
 from toolhand.sim.tasks.arrangement import one_described, placeable
 from toolhand.sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
 from toolhand.sim.tasks.stages import place_stages
-from toolhand.sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
+from toolhand.sim.tasks.task import Category, History, SceneTask, Score, Transcript, held_ids
 from toolhand.tool_nodes.language.relations import RELATION_WORDS
 
 _TOPS = ("red box", "tea box", "sugar box")
@@ -26,7 +26,7 @@ _MOVED_RADIUS = 0.058
 
 
 @dataclass(frozen=True)
-class PlaceTask:
+class PlaceTask(SceneTask):
     """The operator names an object and a place for it: in, on, beside, between or anywhere on the table.
 
     **Randomised**: the scene, the object, the relation and its references, and the words for them, which fit nothing
@@ -37,20 +37,12 @@ class PlaceTask:
     `predicates.judge_place` and `predicates.THRESHOLDS`.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: The table before.
         target_ids: The objects to pick; any one of them counts.
-        relation: Where to place it.
-        reference_ids: In relation to what.
-        source: Origin of the goal.
     """
 
-    text: str
-    scene: Scene
     target_ids: tuple[str, ...]
     relation: PlaceRelation
     reference_ids: tuple[str, ...] = ()
-    source: str = TASK_GOAL
     category: ClassVar[Category] = "pick_and_place"
     holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
     """What is still in the hand was lifted too: it is given the time; then what was put down lies still."""

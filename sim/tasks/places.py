@@ -61,9 +61,6 @@ class Change:
     """The objects at two times.
 
     Attributes:
-        scene: Scene with their shapes.
-        before: Their states before the command.
-        after: Their states after it.
         T_base_camera: (4, 4) true pose of the scene camera.
     """
 
@@ -242,7 +239,6 @@ class AtDistance:
     Attributes:
         metres: Wanted gap [m].
         direction: Side of the reference.
-        reference: Id of the reference.
     """
 
     metres: float
@@ -275,7 +271,6 @@ class Nudged:
     """Moved from where it was in one direction, by a measure or by a bit.
 
     Attributes:
-        direction: Direction of the way.
         metres: Length of the way [m]; None for a bit.
     """
 
@@ -430,7 +425,6 @@ def free_spots(moved: str, others: Sequence[str], change: Change) -> FloatArray:
 
     Args:
         moved: Id of the object.
-        others: Ids of the others.
         change: The objects, as they are at the later time.
     """
     grid, radius = reachable_grid(0.02), change.scene.find(moved).asset.outer_radius

@@ -87,7 +87,6 @@ def judge_pick(
     Args:
         before: The scene before the robot moved.
         history: Snapshots over at least `hold_s`, first and last included.
-        target_ids: Any one of them counts.
         thresholds: The numbers that decide.
 
     Raises:
@@ -137,8 +136,6 @@ def place_faults(
         before: The scene before the robot moved.
         history: Snapshots over at least `still_s`, first and last included.
         moved_id: The object that was placed.
-        relation: Where it should be.
-        reference_ids: In relation to what.
         T_base_camera: (4, 4) pose of the scene camera.
         thresholds: The numbers that decide.
 
@@ -260,8 +257,6 @@ class Shapes:
     """The objects' shapes at their true poses, and the faults that can be read off them.
 
     Args:
-        scene: Scene with the shapes.
-        objects: States by id.
         thresholds: Numbers that decide.
     """
 

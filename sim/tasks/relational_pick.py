@@ -48,15 +48,8 @@ def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | Non
     return RelationalPickTask(text, scene, (target.id,))
 
 
-def relational_options(
-    scene: Scene, beside: Sequence[PlacedObject] | None = None
-) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
-    """(target, wordings) of everything in a scene that only its place distinguishes from its like.
-
-    Args:
-        scene: Scene on the table.
-        beside: The objects that "left of" and "next to" may be said of; all of them where None, which takes long.
-    """
+def relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
+    """(target, wordings) of everything in a scene that only its place distinguishes from its like."""
     phrases = {phrase for placed in scene.objects for phrase in (placed.asset.name, placed.asset.kind)}
     for phrase in sorted(phrases):
         group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.asset)]
@@ -69,7 +62,7 @@ def relational_options(
             if target is not None:
                 words = sentences.COMPARATIVES if len(group) == 2 else sentences.SUPERLATIVES
                 yield target, tuple(word.format(phrase) for word in words[side])
-        yield from _beside_options(scene, phrase, group, scene.objects if beside is None else beside)
+        yield from _beside_options(scene, phrase, group, scene.objects)
 
 
 def _beside_options(

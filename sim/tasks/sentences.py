@@ -102,7 +102,6 @@ def unique_descriptions(item: Description, scene_items: Sequence[Description]) -
     """Descriptions of an item that no other object of the scene could mean.
 
     Args:
-        item: Item to describe.
         scene_items: The item of every object in the scene, the described one included once.
     """
     return [phrase for phrase in descriptions(item) if sum(_fits(phrase, other) for other in scene_items) == 1]
@@ -122,7 +121,6 @@ class Recipe:
     """What a sentence needs on the table.
 
     Attributes:
-        text: The sentence.
         targets: One of these names is the object to pick.
         copies: How many of the target there are; the one furthest to `side` is meant.
         side: Which of the copies, None if there is one.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from toolhand.sim.contacts import Contacts
 from toolhand.sim.scene.scenes import Scene
@@ -35,7 +35,6 @@ class Stage:
     """Whether a stage of a task was reached, as a truth value too.
 
     Attributes:
-        reached: It was.
         first_at_s: When, in simulated time since the beginning [s]; None where it was not.
     """
 
@@ -189,6 +188,22 @@ class Task(Protocol):
         Raises:
             ToolError: INTERNAL where the physics broke: such an episode has no score.
         """
+
+
+@dataclass(frozen=True)
+class SceneTask:
+    """What the tasks beside this file have in common.
+
+    Attributes:
+        text: Sentence of the operator.
+        scene: The table before.
+        source: Origin of the goal.
+    """
+
+    text: str
+    scene: Scene
+    source: str = field(default=TASK_GOAL, kw_only=True)
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.still_s,)
 
 
 def held_ids(snapshot: Snapshot) -> frozenset[str]:

@@ -1,7 +1,5 @@
 """System prompts by protocol and suites, and how long they are; `python -m tests.agent_node.prompts` prints both."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass, replace

@@ -1,9 +1,5 @@
 """The agent loop: order, budgets, stops, and when a command counts as done."""
 
-from __future__ import annotations
-
-import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.saying import Says, answer, call
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
-from toolhand.agent_node.policy import Message, Reply
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Text
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -48,37 +44,10 @@ class Tools:
         raise KeyError("inside")
 
 
-class Scripted:
-    """Says its lines and remembers what it was shown."""
-
-    name = "scripted"
-
-    def __init__(self, *lines: str | BaseException) -> None:
-        self._lines = list(lines)
-        self.seen: list[tuple[Message, ...]] = []
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        self.seen.append(tuple(conversation))
-        line = self._lines.pop(0) if len(self._lines) > 1 else self._lines[0]
-        if isinstance(line, BaseException):
-            raise line
-        return Reply(line)
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
-def answer(text: str) -> str:
-    return f"<answer>{text}</answer>"
-
-
 def run(
     *lines: str | BaseException, tools: Tools | None = None, turn_budget: int = TURN_BUDGET, **options: Any
 ) -> Episode:
-    return Agent(Scripted(*lines), Toolbox([tools or Tools()]), ConversationSettings(turn_budget), **options).run(
-        "Do it."
-    )
+    return Agent(Says(*lines), Toolbox([tools or Tools()]), ConversationSettings(turn_budget), **options).run("Do it.")
 
 
 LOOK, CRASH = call("robot.look"), call("test.crash")
@@ -87,7 +56,7 @@ MOVE, BLOCKED = call("robot.move", label="a"), call("robot.move", label="blocked
 
 def test_several_calls_in_one_turn_run_in_order_with_one_response_each() -> None:
     tools = Tools()
-    policy = Scripted(MOVE + LOOK + call("robot.move", label="b"), answer("Done."))
+    policy = Says(MOVE + LOOK + call("robot.move", label="b"), answer("Done."))
     episode = Agent(policy, Toolbox([tools])).run("Do it.")
     assert tools.log == ["a", "look", "b"]
     assert episode.turns[0].responses == [
@@ -96,14 +65,14 @@ def test_several_calls_in_one_turn_run_in_order_with_one_response_each() -> None
         "<tool_response>Moved b.</tool_response>",
     ]
     assert episode.tool_calls == 3
-    assert [m.role for m in policy.seen[1]] == ["system", "user", "assistant", "tool", "tool", "tool"]
-    assert [m.text for m in policy.seen[1][3:]] == episode.turns[0].responses
+    assert [m.role for m in policy.read[1]] == ["system", "user", "assistant", "tool", "tool", "tool"]
+    assert [m.text for m in policy.read[1][3:]] == episode.turns[0].responses
 
 
 def test_the_policy_is_given_the_tools_and_the_task_first() -> None:
-    policy = Scripted(answer("Nothing to do."))
+    policy = Says(answer("Nothing to do."))
     Agent(policy, Toolbox([Tools()])).run("Put the <image 0> away.")
-    system, user = policy.seen[0]
+    system, user = policy.read[0]
     assert (system.role, user.role, user.text) == ("system", "user", "Put the <image 0> away.")
     assert '"robot.move"' in system.text
 
@@ -164,10 +133,10 @@ def test_the_turn_budget_ends_a_command_that_never_answers() -> None:
 
 def test_a_stop_between_calls_keeps_the_rest_from_running_and_ends_the_command() -> None:
     tools = Tools()
-    policy = Scripted(MOVE + LOOK + MOVE)
+    policy = Says(MOVE + LOOK + MOVE)
     episode = Agent(policy, Toolbox([tools]), stopped=lambda: "look" in tools.log).run("Do it.")
     assert tools.log == ["a", "look"]
-    assert len(policy.seen) == 1
+    assert len(policy.read) == 1
     assert (
         episode.turns[0].responses[2]
         == "<tool_response>Error STOPPED: Not run: stopped by the operator.</tool_response>"
@@ -205,9 +174,9 @@ def test_a_policy_that_returns_no_text_is_an_internal_error() -> None:
 
 
 def test_a_crash_of_a_tool_ends_the_command_as_an_internal_error() -> None:
-    policy = Scripted(CRASH, answer("Done."))
+    policy = Says(CRASH, answer("Done."))
     episode = Agent(policy, Toolbox([Tools()])).run("Do it.")
-    assert len(policy.seen) == 1
+    assert len(policy.read) == 1
     assert episode.error_code is ErrorCode.INTERNAL
     assert episode.answer.startswith("test.crash failed inside: KeyError")
 
@@ -256,7 +225,7 @@ def test_the_listener_hears_every_step_in_order() -> None:
 
 
 def test_each_command_starts_with_an_empty_session() -> None:
-    agent = Agent(Scripted(LOOK, answer("a"), LOOK, answer("b")), Toolbox([Tools()]))
+    agent = Agent(Says(LOOK, answer("a"), LOOK, answer("b")), Toolbox([Tools()]))
     first, second = agent.run("One."), agent.run("Two.")
     assert first.session is not second.session
     assert [len(episode.session.images) for episode in (first, second)] == [1, 1]

@@ -1,7 +1,5 @@
 """Calls as short lines: what the page of the protocol `compact` reads and writes, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.calls import ToolCall

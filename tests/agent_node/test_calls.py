@@ -1,7 +1,5 @@
 """Calls and answers as the four papers write them: read exactly, never repaired, never run, never an exception."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,17 +1,13 @@
 """What a long conversation keeps, lets go and says about it."""
 
-from __future__ import annotations
-
 import gc
-import json
 import weakref
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.saying import Says, call
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.context_window import Memory, held_bytes, without_arrays
 from toolhand.agent_node.conversation import Conversation
@@ -62,28 +58,12 @@ class Camera:
         return ToolResult(text=f"{array.sum():g}")
 
 
-class Lines:
-    name = "lines"
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines: Iterator[str] = iter(lines)
-        self.images: list[list[int | None]] = []
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        self.images.append([m.image_index for m in conversation if m.image is not None])
-        return Reply(next(self._lines))
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
 LOOK = call("robot.capture_image") + call("test.show", image_index=0)
 DONE = "<answer>Done.</answer>"
 
 
-def run(*lines: str, memory: Memory | None = None, camera: Camera | None = None) -> tuple[Episode, Lines]:
-    policy = Lines([*lines, DONE])
+def run(*lines: str, memory: Memory | None = None, camera: Camera | None = None) -> tuple[Episode, Says]:
+    policy = Says(*lines, DONE)
     agent = Agent(
         policy,
         Toolbox([camera or Camera()]),
@@ -107,7 +87,8 @@ def test_the_first_and_the_newest_images_stay_usable_and_the_others_say_how_to_l
 
 def test_the_policy_is_shown_the_first_and_the_newest_images_only() -> None:
     _, policy = run(*[LOOK] * 6, memory=Memory(shown=2, block=1))
-    assert policy.images == [[], [0], [0, 1], [0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
+    shown = [[m.image_index for m in read if m.image is not None] for read in policy.read]
+    assert shown == [[], [0], [0, 1], [0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
 
 
 def test_the_text_of_an_old_message_keeps_the_index_of_its_image() -> None:

@@ -1,7 +1,5 @@
 """A conversation that is driven from outside: the same as the agent's own loop, from any loop and any thread."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -13,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
+from tests.saying import call
 from tests.stations import FAST
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation import MOST_QUESTIONS, Conversation
@@ -56,10 +56,6 @@ class Tools:
         if self.latch.halted:
             raise ToolError(ErrorCode.STOPPED, "Stopped.")
         return ToolResult(text=f"Moved {label}.")
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 LOOK, DONE = Reply(call("robot.look")), Reply("<answer>Done.</answer>")
@@ -210,9 +206,8 @@ def test_a_step_after_the_end_is_refused_in_one_sentence() -> None:
     conversation.step(DONE)
     count = len(conversation.messages)
     for misuse in (lambda: conversation.step(LOOK), lambda: conversation.abort(ToolError(ErrorCode.TIMEOUT, "Late."))):
-        with pytest.raises(ToolError, match="The conversation is over: it ended with an answer") as error:
+        with refused(ErrorCode.INVALID_ARGUMENT, "The conversation is over: it ended with an answer"):
             misuse()
-        assert error.value.code is ErrorCode.INVALID_ARGUMENT
     assert len(conversation.messages) == count
     assert conversation.episode.error_code is None
 
@@ -223,26 +218,25 @@ def test_a_step_after_the_end_is_refused_in_one_sentence() -> None:
 )
 def test_what_is_no_reply_is_refused_and_changes_nothing(reply: Any, words: str) -> None:
     conversation = Conversation("Do it.", Toolbox([Tools()]))
-    with pytest.raises(ToolError, match=words) as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, words):
         conversation.step(reply)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
     assert (len(conversation.messages), conversation.episode.turns, conversation.done) == (2, [], False)
 
 
 def test_a_step_within_a_step_is_refused() -> None:
     conversation: Conversation | None = None
-    refused: list[ToolError] = []
+    raised: list[ToolError] = []
 
     def listen(event: Event) -> None:
         assert conversation is not None
         if isinstance(event, ToolCalled):
             with pytest.raises(ToolError, match="Another step") as error:
                 conversation.step(LOOK)
-            refused.append(error.value)
+            raised.append(error.value)
 
     conversation = Conversation("Do it.", Toolbox([Tools()]), listener=listen)
     conversation.step(LOOK)
-    assert len(refused) == 1
+    assert len(raised) == 1
     assert len(conversation.episode.turns) == 1
 
 
@@ -378,6 +372,5 @@ def test_questions_without_end_end_the_command() -> None:
     ],
 )
 def test_what_is_no_answer_is_refused(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ToolError, match=sentence) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, sentence):
         OperatorAnswer(**given)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,7 +1,5 @@
 """What a model is told beside a paper's words: only of tools that it has, how to ask, how to give up, which units."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node import prompts

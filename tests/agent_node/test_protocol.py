@@ -1,7 +1,5 @@
 """The turn format: what is a call, what is an answer, and that nothing malformed becomes either."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

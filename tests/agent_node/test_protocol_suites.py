@@ -1,7 +1,5 @@
 """The same sentences through every paper's protocol: the same calls, the same end."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

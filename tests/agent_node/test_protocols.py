@@ -1,7 +1,5 @@
 """The papers' protocols as data: what each writes, reads, allows and stops at."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

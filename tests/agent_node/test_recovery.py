@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.saying import Says
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.conversation_settings import ConversationSettings
@@ -100,21 +101,8 @@ class Robot:
         return ToolResult(text=text)
 
 
-class Lines:
-    name = "lines"
-
-    def __init__(self, lines: Sequence[str | ToolError | Callable[[], str]]) -> None:
-        self._lines = list(lines)
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        line = self._lines.pop(0) if len(self._lines) > 1 else self._lines[0]
-        if isinstance(line, ToolError):
-            raise line
-        return Reply(line if isinstance(line, str) else line())
-
-
 def run(robot: Robot, *lines: str | ToolError | Callable[[], str], **options: Any) -> Episode:
-    return Agent(Lines(lines), Toolbox([robot]), ConversationSettings(**options)).run("Do it.")
+    return Agent(Says(*lines), Toolbox([robot]), ConversationSettings(**options)).run("Do it.")
 
 
 def told(episode: Episode) -> list[str]:
@@ -176,7 +164,7 @@ def test_a_note_names_only_tools_that_are_offered_and_is_uncertain_only_where_th
         )
 
     toolbox = Toolbox([Native(Robot())]).done_by("robot.place_on", place)
-    episode = Agent(Lines([turn(PLACE), turn(PLACE), DONE]), toolbox).run("Do it.")
+    episode = Agent(Says(turn(PLACE), turn(PLACE), DONE), toolbox).run("Do it.")
     note, again = told(episode)
     named = set(re.findall(r"\b(?:robot|sam2|grasp|grasp_generator)\.\w+", f"{note} {again}"))
     assert named <= set(toolbox.specs)
@@ -195,7 +183,7 @@ def test_what_has_moved_is_noticed_by_whatever_look_is_offered(shift_m: float, r
         robot.height += shift_m
         return turn(PLACE)
 
-    episode = Agent(Lines([turn(NATIVE_LOOK), move, DONE]), Toolbox([Native(robot)])).run("Do it.")
+    episode = Agent(Says(turn(NATIVE_LOOK), move, DONE), Toolbox([Native(robot)])).run("Do it.")
     assert robot.motions == ["place"] * runs
     if not runs:
         assert told(episode)[1].startswith(f"Error {ErrorCode.SCENE_CHANGED}: Not run:")

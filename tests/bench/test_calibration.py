@@ -1,7 +1,5 @@
 """`bench calibration`: a small sample of it, and its rows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

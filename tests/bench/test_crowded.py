@@ -1,7 +1,5 @@
 """`bench crowded`: one scene end to end, rows by gap, and numbers that are refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -12,7 +10,15 @@ from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
 from toolhand.bench.commands.crowded import Options
 from toolhand.bench.crowded import BENCH, CrowdJob, CrowdRecord, rows_of, run_one
 
-DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
+DONE = CrowdRecord(
+    seed=0,
+    gap_mm=0.0,
+    pairing="other colour",
+    category="pick",
+    text="pick up the cola",
+    scored=True,
+    success=True,
+)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
 WRONG = replace(REFUSED, wrong=True, error_code="EXECUTION_FAILED", lifted=("milk_1",))
 DENIED = replace(DONE, gap_mm=5.0, denied=True, error_code="WRONG_OBJECT")

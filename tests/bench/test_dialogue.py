@@ -1,7 +1,5 @@
 """`bench dialogue`: its meanings know no reader, its judge tells wrong deeds and refusals apart, a list is held."""
 
-from __future__ import annotations
-
 import ast
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The frame of benchmarks: found by their files, light until they run, one document from jobs over processes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -14,7 +12,8 @@ from typing import Any
 import pytest
 
 from toolhand.agent_node.conversation_settings import TURN_BUDGET
-from toolhand.bench.frame import Benchmark, Document, told_entries, told_line
+from toolhand.bench.frame import Benchmark, Document
+from toolhand.bench.judged import JudgedRecord, told_entries, told_line
 from toolhand.bench.options import TURNS, BenchOptions
 from toolhand.bench.stats import machine, rate_row
 from toolhand.cli.commands import BENCHMARKS
@@ -105,17 +104,12 @@ def test_options_load_nothing_that_takes_long() -> None:
     assert TURNS == TURN_BUDGET
 
 
-@dataclass(frozen=True)
-class Told:
-    text: str = "pick it up"
+@dataclass(frozen=True, kw_only=True)
+class Told(JudgedRecord):
     seed: int = 3
+    text: str = "pick it up"
     scored: bool = True
     success: bool = True
-    false_success: bool = False
-    denied: bool = False
-    error_code: str | None = None
-    answer: str = ""
-    reasons: tuple[str, ...] = ()
     lifted: tuple[str, ...] = ()
 
 

@@ -1,7 +1,5 @@
 """The file that every benchmark leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

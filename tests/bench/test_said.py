@@ -1,7 +1,5 @@
 """Sentences by hand: the judge tells wrong deeds, and today's reading makes none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`toolhand bench serving`: what needs no cluster is measured, and targets are judged."""
 
-from __future__ import annotations
-
 import json
 from itertools import islice
 from typing import Any

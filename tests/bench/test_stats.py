@@ -1,7 +1,5 @@
 """Intervals, percentiles and the text of a benchmark."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`toolhand bench stop`: its document, and one manner of joint states."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

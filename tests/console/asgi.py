@@ -1,7 +1,5 @@
 """Requests to ASGI applications without a server: what is answered, and whether what is behind a gate was reached."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -151,7 +151,7 @@ class FakeRobot:
                     )
                 )
                 if answer is None:
-                    return SpokenOutcome("Nobody answered.", False, ErrorCode.AMBIGUOUS, candidates=CANDIDATES)
+                    return SpokenOutcome("Nobody answered.", False, ErrorCode.AMBIGUOUS)
                 self._note("answer", words=answer.words)
                 return SpokenOutcome(f"Answered: {answer.words}", True)
             case "wait":

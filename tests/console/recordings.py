@@ -1,7 +1,5 @@
 """Recordings of made-up runs, as the agent's recorder writes them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import struct

@@ -63,8 +63,6 @@ def waits(robot: FakeRobot, request: MotionRequest = REQUEST, expires_s: float =
 
 
 def test_a_card_is_made_of_the_legs_and_answered_once(approvals: Approvals, robot: FakeRobot) -> None:
-    changes: list[Any] = []
-    close = approvals.listen(lambda: changes.append(approvals.card))
     assert approvals.card.motion is None
     request_hash = waits(robot)
     card = approvals.card
@@ -81,14 +79,9 @@ def test_a_card_is_made_of_the_legs_and_answered_once(approvals: Approvals, robo
     assert "No motion waits" in approvals.answer("operator", request_hash, True)
     (decision,) = robot.decisions
     assert (decision.approved, decision.hash, decision.by) == (True, request_hash, "console")
-    close()
-    seen = len(changes)
-    waits(robot)
-    assert len(changes) == seen > 2
 
 
 def test_nothing_is_listened_to_without_an_operator(approvals: Approvals, robot: FakeRobot) -> None:
-    assert approvals.attended
     assert robot.listening["motions"] == 1
     approvals.attend(True)
     assert robot.listening["motions"] == 1

@@ -1,7 +1,5 @@
 """The state that the pages share: sentences in order, questions, cancelling, and what is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

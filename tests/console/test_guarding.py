@@ -1,7 +1,5 @@
 """The gate before the pages: who gets through, and what every answer says to the browser."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Images over HTTP: the newest one, its age, and no subscription once no page asks."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import time

@@ -1,7 +1,5 @@
 """Paths that are not there reach no page, and pages are made one after the other."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

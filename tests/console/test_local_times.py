@@ -1,7 +1,5 @@
 """Times on the pages are those of this machine's own zone, which is named, and times that are asked for are, too."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A look that finds nothing is a result: shown without an error wherever a run is shown, and a failed call as one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

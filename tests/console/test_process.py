@@ -1,7 +1,5 @@
 """What both processes of the console keep to themselves: their sockets, and the operator's terminal."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The stop server's client in a graph: before anybody is there, with somebody, and after they have gone."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """Settings of a console: what is refused before anything is started, and how both processes get the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

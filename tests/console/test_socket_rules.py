@@ -1,7 +1,5 @@
 """What a browser may say to NiceGUI and viser: what their own pages say, and nothing else that they could be told."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The stop server: what it answers, and to whom."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

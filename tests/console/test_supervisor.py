@@ -1,7 +1,5 @@
 """The two processes of a console: none is left behind, pages come back, and without a stop server all of it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

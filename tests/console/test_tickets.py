@@ -1,7 +1,5 @@
 """Tickets and logins: what is accepted, once, and for how long."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest

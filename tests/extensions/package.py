@@ -6,8 +6,6 @@
 Nothing is built, downloaded or installed: the folder is put on PYTHONPATH, where Python finds entry points as well.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """E-ViC: its three cases (appendix A), the example of E.8, the schemas of figure 8, the text of B.3, via a toolbox."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

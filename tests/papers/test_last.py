@@ -1,7 +1,5 @@
 """LAST: every example call of appendix A, as the model writes it, on a simulated image that shows those objects."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 r"""PERIA (appendix C.1, table 7, figure 12): thirteen of its tools as printed; text reading has tests of its own."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

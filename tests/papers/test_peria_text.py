@@ -1,7 +1,5 @@
 """PERIA's figures 11 and 12, by the tools, with either backend."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

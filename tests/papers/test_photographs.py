@@ -4,8 +4,6 @@ The photographs are those that scikit-image ships: 19 images, and 11 faces of it
 side and are enlarged here. Tools are given them shrunk, so that all of it takes seconds.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import io

@@ -4,8 +4,6 @@ SpaceTools' figure 3, PERIA's figure 5 (a format string: its braces are doubled)
 which tests/papers/test_evic.py holds, and LAST's figure 6 with its six tool lines. Only line breaks may differ.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

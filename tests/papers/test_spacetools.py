@@ -1,7 +1,5 @@
 """Figures 6 and 7 of the SpaceTools supplement: their calls, as they are written, on images that are like theirs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Names, arguments and required arguments of every tool, against tables transcribed from the four papers."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs.site.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool

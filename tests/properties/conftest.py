@@ -1,7 +1,5 @@
 """Conversations full of odd images and odd variables, and toolboxes over one recorded image of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace

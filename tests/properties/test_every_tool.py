@@ -1,7 +1,5 @@
 """Whatever a model asks of whichever tool: an answer, or one sentence that says what is wrong; never a crash."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Both servers of a console as they are attacked: real sockets, a robot that counts, and a page with a websocket."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

@@ -1,7 +1,5 @@
 """What somebody else's document may hold where something else is expected, and all places where it may stand."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,6 @@ from toolhand.tool_nodes.serve.config import read_config as read_served
 from toolhand.tool_nodes.toolbox.image_files import USUAL, ImageFileError, opened
 from toolhand.tool_nodes.tools.last.loading import load_skill
 from toolhand.training.data.public_sets import RowError, rows_of
-from toolhand.training.env.failures import load_failures
 from toolhand.training.rollouts.branching import plan_of
 from toolhand.training.rollouts.collection import read_rollouts, write_shard
 from toolhand.training.rollouts.images import ImageStore
@@ -102,7 +101,6 @@ READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
     "a scene": ("scene.yaml", load_scene),
     "a catalogue": ("catalogue.yaml", load_catalogue),
     "a skill": ("skill.yaml", load_skill),
-    "failures": ("failures.yaml", load_failures),
     "what is served": ("serve.yaml", read_served),
     "a data set of the mock robot": ("dataset.yaml", lambda path: read_dataset(path.parent)),
     "a picture": ("picture.png", lambda path: opened(path, USUAL).__enter__()),

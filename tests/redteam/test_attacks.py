@@ -1,7 +1,5 @@
 """Whatever a policy that has been taken over says, the arm keeps its limits and waits for the operator's approval."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command that runs the attacks."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

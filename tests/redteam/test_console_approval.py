@@ -3,8 +3,6 @@
 Every motion here stands before the guard of the product and an arm that notes what it is told (`FakeRobot`).
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 import time

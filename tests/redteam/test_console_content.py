@@ -1,7 +1,5 @@
 """What others wrote, as the console shows it: it stays text, small and inside its folder, whatever it holds."""
 
-from __future__ import annotations
-
 import ast
 import html.parser
 import json

@@ -4,8 +4,6 @@ Raw bytes over sockets reach the stop server and the pages' gate as they are ser
 how often the robot was stopped and reset.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Backends of somebody else's package that never answer: a call ends by its deadline, a command with Ctrl-C."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A web page in the operator's browser reaches no server of this machine that asks for no token."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A client that has been taken over, through MCP: it has the tools, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

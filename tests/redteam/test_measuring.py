@@ -1,7 +1,5 @@
 """What measures the attacks notices what they must not reach."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

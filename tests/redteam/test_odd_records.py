@@ -1,7 +1,5 @@
 """Records, plans, results and data sets with something else in a field: one sentence, and no fault inside."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

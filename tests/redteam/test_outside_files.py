@@ -1,7 +1,5 @@
 """Whatever lies where a file is expected: one sentence, no wait, no memory, and nothing of what is outside a folder."""
 
-from __future__ import annotations
-
 import json
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Pages that tell what somebody else wrote: no script, handler, style or foreign address comes of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

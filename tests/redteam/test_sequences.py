@@ -1,7 +1,5 @@
 """Stops, resets and requests in orders made by chance; and that the judge would notice what must not be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

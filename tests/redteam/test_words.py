@@ -1,7 +1,5 @@
 """What a tool repeats stays data, in every form that a model is given."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.calls import ToolCall

@@ -1,7 +1,5 @@
 """Whoever can write into the folder that a command is started from has no say in what its processes import."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A station over a graph of its own."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The film of a run: what the arm did, from the log of the physics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What is held, leans or lies stays where it is; what friction cannot hold falls."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Robots that are data: the Jaco picks by physics, and two robots work side by side in one process."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The station: which backend stands behind each port, and what is refused."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any

@@ -1,7 +1,5 @@
 """Worlds whose objects change, and scenes that cross a wire as text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the children of test_children.py do."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A robot over the table of a module, before and after a grasp that is made once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.tool_nodes.tools.cell import Cell

@@ -1,7 +1,5 @@
 """The cameras' names: in one place, and what recordings and layouts refer to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Children do one piece of work within bounds, and none is left when its parent has ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

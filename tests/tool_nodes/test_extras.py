@@ -1,7 +1,5 @@
 """Hints to install something give a command line that works in this checkout."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Depth, points and boxes in 3D on an image that no depth camera took, by backends that need none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Headers of safetensors files: what the format's own reader takes is taken, and nothing unfolds to more than that."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """A folder of one's own with a mesh, and a scene that holds it."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Questions of the policy at a terminal: who is asked, what an answer is, and a whole run that goes on with one."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """The command line: one JSON document whatever happens, an exit status that can be relied on, never a traceback."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

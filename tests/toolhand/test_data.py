@@ -1,7 +1,5 @@
 """`toolhand data`: what is asked for is written, and bad input is one sentence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The papers' suites in `toolhand run`: what a model is shown and told, and pictures that are none."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

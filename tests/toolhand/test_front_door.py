@@ -1,7 +1,5 @@
 """What somebody meets who types: names that are nearly right, help, colours, the Tab key, and where words go."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

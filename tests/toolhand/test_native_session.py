@@ -1,7 +1,5 @@
 """A model's session by the native protocol, over a chat server: pick, undo, ask and answer in one conversation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`toolhand objects`: what a folder of meshes holds, before a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`--objects` of the commands that take a scene: objects of a folder of one's own, from the sentence to the report."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """`toolhand open`: which report is opened, and what is said where there is none."""
 
-from __future__ import annotations
-
 import webbrowser
 from pathlib import Path
 

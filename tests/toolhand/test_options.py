@@ -1,7 +1,5 @@
 """Options that commands share: the names in their help are those that are registered; numbers too small are refused."""
 
-from __future__ import annotations
-
 import inspect
 from typing import get_type_hints
 

@@ -1,7 +1,5 @@
 """How a run ended is told whatever becomes of its files, and whose mistake it was is in the exit status."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -10,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.saying import Says
 from toolhand.agent_node.console.terminal import exit_status_of
-from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.runs.folder import Unwritten
 from toolhand.cli import main as cli
 from toolhand.cli import run_in_process
@@ -87,18 +85,6 @@ def test_the_exit_status_is_2_only_where_the_sentence_itself_was_refused(result:
     assert exit_status_of(result) == status
 
 
-class Mistaken:
-    """A model that calls a tool wrongly and then gives up."""
-
-    name = "mistaken"
-
-    def __init__(self, call: str) -> None:
-        self._turns = iter([f"<tool_call>{call}</tool_call>", "<answer>I could not do it.</answer>"])
-
-    def respond(self, conversation: list[Message]) -> Reply:
-        return Reply(next(self._turns))
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -114,6 +100,10 @@ def test_a_mistake_of_the_model_is_no_bad_input_of_the_operator(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_in_process, "make_policy", lambda *_: Mistaken(call))
+    monkeypatch.setattr(
+        run_in_process,
+        "make_policy",
+        lambda *_: Says(f"<tool_call>{call}</tool_call>", "<answer>I could not do it.</answer>"),
+    )
     assert cli._run_command(["run", PICK, "--policy", "openai:m", "--json", "--no-animation"], True) == 1
     assert json.loads(capsys.readouterr().out)["success"] is False

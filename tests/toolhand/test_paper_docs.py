@@ -1,7 +1,5 @@
 """docs/reference/papers.md: the tables are what the code says, and a difference is seen."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated

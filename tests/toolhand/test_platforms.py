@@ -1,7 +1,5 @@
 """Where modules and functions of Unix are missing, as on Windows, the commands that explain themselves still do."""
 
-from __future__ import annotations
-
 import json
 import platform
 import re

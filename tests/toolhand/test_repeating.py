@@ -1,7 +1,5 @@
 """A run's record holds every option that shaped it, and the command line in it gives them all again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import fields

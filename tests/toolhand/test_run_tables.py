@@ -1,7 +1,5 @@
 """docs/site/run_tables.py: pages of results are filled from what benchmarks have written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who is asked: behind every door the session's policy hears what the operator says, word for word, and answers."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

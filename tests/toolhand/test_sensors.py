@@ -1,7 +1,5 @@
 """`--sensor` of every command that has a simulated camera."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

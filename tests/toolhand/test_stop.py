@@ -1,7 +1,5 @@
 """`toolhand stop` and the keys of `toolhand up`: one request, at once, and the truth about its answer."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty

@@ -1,7 +1,5 @@
 """`toolhand talk`, `toolhand dialogue`, and sentences of `toolhand run` that are more than one command."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -10,16 +8,24 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.toolhand.test_cli import Cli
+from toolhand.agent_node.console.narration import Narrator
+from toolhand.agent_node.console.terminal import Interrupt
+from toolhand.agent_node.dialogue.acts import SkillAct
 from toolhand.agent_node.dialogue.memory import OperatorMemory
+from toolhand.agent_node.dialogue.skills import SUITES, skill_policy
 from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
 from toolhand.agent_node.memory_file import FOLDER, MemoryFile
+from toolhand.agent_node.protocol import load_protocol
 from toolhand.agent_node.runs.index import list_runs
+from toolhand.agent_node.session import SessionCommand
 from toolhand.cli import prompt
 from toolhand.cli import talk as talking
-from toolhand.cli.run_command import TalkCommand
+from toolhand.cli.run_command import RunCommand, TalkCommand
+from toolhand.cli.run_in_process import ProcessSession
 
 
 def types(lines: list[str | type[BaseException]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,3 +208,26 @@ def test_stop_that_is_typed_while_a_line_is_carried_out_brakes_and_other_lines_w
         assert prompt.listen(answer, lambda: False, braked.set) == 0
     os.close(person)
     assert heard == ["pick up the can", "thanks", "undo"]
+
+
+def test_a_command_after_a_skill_begins_at_the_park_position(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = RunCommand("", scene="3", runs_dir=tmp_path, animation=False)
+    interrupt = Interrupt()
+    session = ProcessSession(command, Narrator(), interrupt)
+    station = session.station
+    park = station.robot.park
+    with interrupt:
+        skill = skill_policy(SkillAct("point_at", "the honey"), RobotMemory(), load_protocol("spacetools"))
+        pointed, _ = session.carry_out(
+            SessionCommand("point at the honey", skill, suites=SUITES), {}, session.sentence("point at the honey")
+        )
+        assert pointed.success, pointed.answer
+        assert np.abs(station.robot.nearest_turn(park, station.arm.state().q) - station.arm.state().q).max() > 0.1
+        picked, result = session.carry_out(
+            SessionCommand("pick up the honey"), {}, session.sentence("pick up the honey")
+        )
+    assert picked.success, picked.answer
+    assert result["truth"]["picked"]
+    assert station.manipulator.holds() == "honey"

@@ -1,7 +1,5 @@
 """Images, data sets and suites as `toolhand call` takes them."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolhand.cli import main as cli
-from toolhand.cli.commands import TRAIN
+from toolhand.cli.commands import COMMANDS, CliCommand, Group
 from toolhand.training.adapters import smollm2_run
 from toolhand.training.recipes import RECIPES
+
+
+def train_commands() -> Mapping[str, CliCommand]:
+    group = COMMANDS["train"]
+    assert isinstance(group, Group)
+    return group.commands
 
 
 @pytest.fixture
@@ -28,13 +35,13 @@ def command(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_every_recipe_is_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(TRAIN) == {*RECIPES, "reader"}
+    assert set(train_commands()) == {*RECIPES, "reader"}
     for name, recipe in RECIPES.items():
-        assert recipe.paper in TRAIN[name].summary
+        assert recipe.paper in train_commands()[name].summary
     with pytest.raises(SystemExit):
         cli.main(["train", "--help"])
     shown = capsys.readouterr().out
-    assert all(name in shown for name in TRAIN)
+    assert all(name in shown for name in train_commands())
 
 
 def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
@@ -45,7 +52,7 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
     assert "launch.sh" in document["files"]
     status, document = command(*arguments)
     assert (status, document["error_code"]) == (2, "INVALID_ARGUMENT")
-    assert document["answer"].startswith(f"{tmp_path / 'out'} holds something already, and nothing is replaced.")
+    assert document["answer"].startswith(f"{tmp_path / 'out'} holds something already")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`toolhand up`: what it adds to the launcher of rclpy_zenoh."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """`toolhand view`: the clouds of a recording as files and images, in the base frame."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

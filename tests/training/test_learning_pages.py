@@ -1,7 +1,5 @@
 """The pages about learning name every reward, and only what exists."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path

@@ -47,7 +47,9 @@ def graded(recipe, kind, terms, success, episode):
 
 def test_every_reward_is_used_by_a_task_or_a_recipe(tasks):
     used = {name for kind in QUESTIONS for name in tasks[kind].marking.names}
-    used |= {name for recipe in RECIPES.values() for name in (*recipe.rewards.values(), *recipe.adds)}
+    used |= {
+        name for recipe in RECIPES.values() for name in (*(reward for _, reward in recipe.kinds.values()), *recipe.adds)
+    }
     assert set(REWARDS) - used == {"spacetools.format"}  # the paper tried it and left it out (E.2)
     assert used - set(REWARDS) <= {"free", "close", "failed_calls"}
 
@@ -55,17 +57,17 @@ def test_every_reward_is_used_by_a_task_or_a_recipe(tasks):
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
 def test_a_recipe_is_whole(tasks, recipe):
     assert recipe_named(recipe.name) is recipe
-    assert set(recipe.mix) == set(recipe.rewards) <= set(TASK_KINDS)
-    assert all(share > 0 for share in recipe.mix.values())
+    assert set(recipe.kinds) <= set(TASK_KINDS)
+    assert all(share > 0 for share, _ in recipe.kinds.values())
     assert set(recipe.suites) <= set(SUITES)
     load_protocol(recipe.protocol)
-    for kind, name in recipe.rewards.items():
+    for kind, (_, name) in recipe.kinds.items():
         assert name == "stages" if kind not in QUESTIONS else name in tasks[kind].marking.names
 
 
 def test_dirl_pays_the_answer_alone_as_the_papers_table_5_chose():
     dirl = RECIPES["dirl"]
-    assert {dirl.rewards[kind] for kind in ("point", "free_space")} == {"spacetools.nndc"}
+    assert {dirl.kinds[kind][1] for kind in ("point", "free_space")} == {"spacetools.nndc"}
     for answer in ("<think>I see.</think><answer>A</answer>", "<answer>A</answer>"):
         grade = graded("dirl", "depth", {"spacetools.choice": 1.0}, True, said("spacetools", answer))
         assert (grade.total, grade.terms) == (1.0, {"spacetools.choice": 1.0})
@@ -124,7 +126,7 @@ def test_a_seed_of_a_recipe_is_one_task_of_its_mix():
     recipe = recipe_named("peria")
     kinds = {recipe.task(seed).kind for seed in range(12)}
     assert len(kinds) > 2
-    assert kinds <= set(recipe.mix)
+    assert kinds <= set(recipe.kinds)
     assert recipe.task(4) == recipe.task(4)
 
 

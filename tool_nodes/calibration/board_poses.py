@@ -12,15 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.calibration.detection import BoardCorners, opencv
 from toolhand.tool_nodes.geometry import pose
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray
 
-_ITERATIONS = 30
-"""Gauss-Newton steps [-]; from a homography five to eight are needed."""
-_STEP = 1e-10
-"""Relative decrease of the squared error below which it has converged [-]."""
 _NOISE_FLOOR_PX = 0.02
 """Least standard deviation of a corner that is believed [px]: what blur and sampling shift all corners of an image
 together is not in its residuals."""
@@ -62,51 +58,22 @@ def board_pose(corners: BoardCorners, points: FloatArray, K: FloatArray) -> Floa
     Raises:
         ToolError: IMAGE_UNUSABLE where no pose before the camera has them there.
     """
+    cv2 = opencv()
     own = points[corners.ids]
-    T = _from_homography(corners.pixels, own, K)
-    before = np.inf
-    for _ in range(_ITERATIONS):
-        residual, jacobian = _reprojection(T, corners.pixels, own, K)
-        error = float(residual @ residual)
-        if not np.isfinite(error):
-            break
-        if before - error < _STEP * before:
+    try:
+        found, rotation, position = cv2.solvePnP(own, corners.pixels, K, None, flags=cv2.SOLVEPNP_IPPE)
+    except cv2.error:  # corners in one line, or numbers that are none
+        found = False
+    if found:
+        rotation, position = cv2.solvePnPRefineLM(own, corners.pixels, K, None, rotation, position)
+        T = pose(Rotation.from_rotvec(rotation.ravel()).as_matrix(), position.ravel())
+        if np.isfinite(T).all() and T[2, 3] > 0.0:
             return T
-        before = error
-        T = turned(T, np.linalg.lstsq(jacobian, residual, rcond=None)[0].astype(float))
     raise ToolError(
         ErrorCode.IMAGE_UNUSABLE,
         "The corners in the picture fit no pose of the board.",
         "Take the picture again, with the whole board flat and in view.",
     )
-
-
-def _from_homography(pixels: FloatArray, points: FloatArray, K: FloatArray) -> FloatArray:
-    """A first pose (4, 4) from the homography of the board's plane."""
-    rays = np.column_stack([(pixels[:, 0] - K[0, 2]) / K[0, 0], (pixels[:, 1] - K[1, 2]) / K[1, 1]])
-    middle, scale = points[:, :2].mean(axis=0), float(np.ptp(points[:, :2], axis=0).max())
-    plane = np.column_stack([(points[:, :2] - middle) / scale, np.ones(len(points))])
-    zero = np.zeros_like(plane)
-    A = np.vstack([np.hstack([plane, zero, -rays[:, :1] * plane]), np.hstack([zero, plane, -rays[:, 1:] * plane])])
-    H = np.linalg.svd(A)[2][-1].reshape(3, 3)
-    H = H * np.sign(H[2, 2])
-    length = (np.linalg.norm(H[:, 0]) + np.linalg.norm(H[:, 1])) / 2.0
-    H = H * (scale / length)  # the scale of the columns, from units of the plane to metres
-    x, y, t = H[:, 0] / scale, H[:, 1] / scale, H[:, 2]
-    U, _, Vt = np.linalg.svd(np.column_stack([x, y, np.cross(x, y)]))
-    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-    return pose(R, t - R @ np.array([*middle, 0.0]))
-
-
-def _reprojection(
-    T: FloatArray, pixels: FloatArray, points: FloatArray, K: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Measured less predicted pixels (2k,), and the derivatives (2k, 6) of the predicted ones by a step of the pose."""
-    before = points @ T[:3, :3].T + T[:3, 3]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        predicted, by_point = seen_at(before, K)
-    moved = np.concatenate([np.broadcast_to(T[:3, :3], (len(points), 3, 3)), -T[:3, :3] @ cross(points)], axis=2)
-    return (pixels - predicted).ravel(), (by_point @ moved).reshape(-1, 6)
 
 
 @dataclass(frozen=True)
@@ -127,77 +94,41 @@ class IntrinsicsCheck:
 
 
 def check_intrinsics(
-    seen: Sequence[BoardCorners], poses: Sequence[FloatArray], points: FloatArray, K: FloatArray, width: int
+    seen: Sequence[BoardCorners],
+    poses: Sequence[FloatArray],
+    points: FloatArray,
+    K: FloatArray,
+    size: tuple[int, int],
 ) -> IntrinsicsCheck:
     """The intrinsics that fit all images best, each with the board at a free pose.
 
     Args:
         seen: Corners of each of n images.
-        poses: n first poses T_camera_board (4, 4), of `board_pose`.
+        poses: n poses T_camera_board (4, 4), of `board_pose`.
         points: (N, 3) all corners in the board's frame [m].
         K: (3, 3) given intrinsics [px].
-        width: Width of the images [px].
+        size: (width, height) of the images [px].
     """
-    noise_px = _noise(seen, poses, points, K)
-    values = np.array([K[0, 0], K[1, 1], K[0, 2], K[1, 2], 0.0])
-    poses = list(poses)
-    normal = np.eye(5)
-    before = np.inf
-    for _ in range(_ITERATIONS):
-        parts = [_free_intrinsics(T, own, points, values) for T, own in zip(poses, seen, strict=True)]
-        error = sum(float(residual @ residual) for residual, _, _ in parts)
-        normal, right = np.zeros((5, 5)), np.zeros(5)
-        blocks = []
-        for residual, by_values, by_pose in parts:  # the poses are eliminated: each is in one image alone
-            inverse = np.linalg.pinv(by_pose.T @ by_pose)
-            mixed = by_values.T @ by_pose
-            normal += by_values.T @ by_values - mixed @ inverse @ mixed.T
-            right += by_values.T @ residual - mixed @ inverse @ (by_pose.T @ residual)
-            blocks.append((inverse, mixed, by_pose.T @ residual))
-        if before - error < _STEP * before:
-            break
-        before = error
-        step = np.linalg.pinv(normal, hermitian=True) @ right
-        values = values + step
-        poses = [
-            turned(T, inverse @ (own - mixed.T @ step)) for T, (inverse, mixed, own) in zip(poses, blocks, strict=True)
-        ]
-    free_noise = _noise_of(sum(2 * len(own.ids) for own in seen), 5 + 6 * len(poses), before)
-    sd = free_noise * np.sqrt(np.maximum(np.diag(np.linalg.pinv(normal, hermitian=True)), 0.0))
-    r = width / 2.0 / values[0]
+    cv2 = opencv()
+    flags = cv2.CALIB_USE_INTRINSIC_GUESS | cv2.CALIB_ZERO_TANGENT_DIST | cv2.CALIB_FIX_K2 | cv2.CALIB_FIX_K3
+    placed = [points[own.ids].astype(np.float32) for own in seen]
+    pixels = [own.pixels.astype(np.float32) for own in seen]
+    rms, free, lens, _, _, deviations, *_ = cv2.calibrateCameraExtended(
+        placed, pixels, size, K.copy(), None, flags=flags
+    )
+    values = np.array([free[0, 0], free[1, 1], free[0, 2], free[1, 2], lens.ravel()[0]])
+    count, unknown = sum(len(own.ids) for own in seen), 6 * len(poses)
+    squares = sum(
+        float(np.sum((own.pixels - seen_at(points[own.ids] @ T[:3, :3].T + T[:3, 3], K)[0]) ** 2))
+        for T, own in zip(poses, seen, strict=True)
+    )
+    noise_px = min(_noise(2 * count, unknown, squares), _noise(2 * count, unknown + 5, count * rms**2))
+    r = size[0] / 2.0 / values[0]
     return IntrinsicsCheck(
-        max(min(noise_px, free_noise), _NOISE_FLOOR_PX), values, sd, values[0] * abs(values[4]) * r**3
+        max(noise_px, _NOISE_FLOOR_PX), values, deviations.ravel()[:5].astype(float), values[0] * abs(values[4]) * r**3
     )
 
 
-def _free_intrinsics(
-    T: FloatArray, own: BoardCorners, points: FloatArray, values: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Residuals (2k,) of one image and the derivatives of its predicted pixels by fx, fy, cx, cy, k1 and the pose."""
-    fx, fy, cx, cy, k1 = values
-    before = points[own.ids] @ T[:3, :3].T + T[:3, 3]
-    x, y = before[:, 0] / before[:, 2], before[:, 1] / before[:, 2]
-    r2 = x * x + y * y
-    factor = 1.0 + k1 * r2
-    predicted = np.column_stack([fx * x * factor + cx, fy * y * factor + cy])
-    k = len(x)
-    by_values = np.zeros((k, 2, 5))
-    by_values[:, 0, 0], by_values[:, 1, 1] = x * factor, y * factor
-    by_values[:, 0, 2] = by_values[:, 1, 3] = 1.0
-    by_values[:, 0, 4], by_values[:, 1, 4] = fx * x * r2, fy * y * r2
-    # k1 is small: its share in the derivatives by the pose is left out, which costs an iteration and no accuracy
-    _, by_pose = _reprojection(T, own.pixels, points[own.ids], np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]]))
-    return (own.pixels - predicted).ravel(), by_values.reshape(-1, 5), by_pose
-
-
-def _noise(seen: Sequence[BoardCorners], poses: Sequence[FloatArray], points: FloatArray, K: FloatArray) -> float:
-    squares = [
-        float(np.sum(_reprojection(T, own.pixels, points[own.ids], K)[0] ** 2))
-        for T, own in zip(poses, seen, strict=True)
-    ]
-    return _noise_of(sum(2 * len(own.ids) for own in seen), 6 * len(poses), sum(squares))
-
-
-def _noise_of(measured: int, unknown: int, squares: float) -> float:
+def _noise(measured: int, unknown: int, squares: float) -> float:
     """Standard deviation of one measured coordinate [px]."""
     return float(np.sqrt(squares / max(measured - unknown, 1)))

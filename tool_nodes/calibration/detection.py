@@ -1,4 +1,4 @@
-"""Corners of the board in images, by OpenCV (extra `calibrate`); nothing else of the calibration needs it."""
+"""Corners of the board in images, by OpenCV (extra `calibrate`)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ class BoardCorners:
     pixels: FloatArray
 
 
-def _cv2() -> Any:
-    return package("cv2", "calibrate", "Finding the calibration board")
+def opencv() -> Any:
+    """OpenCV. Raises ToolError UNAVAILABLE without it."""
+    return package("cv2", "calibrate", "Calibrating a camera")
 
 
 @cache
 def _detector(board: CharucoBoard) -> tuple[Any, Any]:
-    aruco = _cv2().aruco
+    aruco = opencv().aruco
     dictionary = aruco.getPredefinedDictionary(aruco.DICT_4X4_50)
     sizes = MODULES, MODULES - 2
     drawn = aruco.CharucoBoard((board.columns, board.rows), *map(float, sizes), dictionary)
@@ -68,7 +69,7 @@ def find_corners(rgb: NDArray[np.uint8], board: CharucoBoard) -> BoardCorners:
             UNAVAILABLE without OpenCV.
     """
     _, detector = _detector(board)
-    cv2 = _cv2()
+    cv2 = opencv()
     grey = cv2.cvtColor(np.ascontiguousarray(rgb), cv2.COLOR_RGB2GRAY)
     found, ids, _, markers = detector.detectBoard(grey)
     k = 0 if ids is None else len(ids)

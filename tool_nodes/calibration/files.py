@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,9 +42,18 @@ _FRAME = re.compile(r"[^\W\d][^\s\x00-\x1f\x7f]{0,99}")
 _HEAD = "# Where a camera is, made by toolhand calibrate. An edited file is refused: make a new one.\n"
 
 
-@dataclass(frozen=True, eq=False)
+_Name = Annotated[str, Rule("a name of 1 to 4096 printable characters", lambda text: bool(_NAME.fullmatch(text)))]
+_Frame = Annotated[str, Rule("a frame of tf2", lambda text: bool(_FRAME.fullmatch(text)))]
+_Share = Annotated[float, Interval(ge=-1.0, le=1.0)]
+_Metres = Annotated[float, Interval(ge=-_FURTHEST_M, le=_FURTHEST_M)]
+_Degrees = Annotated[float, Interval(ge=0.0, le=90.0)]
+_Pixels = Annotated[float, Interval(ge=-20_000.0, le=50_000.0)]
+_Side = Annotated[int, Interval(ge=16, le=20_000)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CameraCalibration:
-    """Where a camera is.
+    """Where a camera is; the fields are the keys of a file.
 
     Attributes:
         robot: Name of the robot.
@@ -51,34 +61,43 @@ class CameraCalibration:
         camera: Which camera.
         parent: Frame that carries it: the tip frame at the wrist, else the base frame.
         link: Frame of the camera's body, which is published.
-        frame: Its optical frame, which `T` is the pose of.
-        T: (4, 4) pose of the optical frame in the parent.
+        frame: Its optical frame.
+        position_m, quat_wxyz: Pose of the optical frame in the parent.
         sd_mm, sd_deg: Standard deviations of position [mm] and rotation [degrees].
         date: Day on which it was made.
         board: The board.
         poses: Number of poses.
         rms_px: Root mean square of the corners' residuals [px].
         joint_sd_deg: Standard deviation of the joints' errors [degrees].
-        intrinsics: fx, fy, cx, cy [px].
-        size: (width, height) of the images [px].
+        intrinsics_px: fx, fy, cx, cy [px].
+        size_px: (width, height) of the images [px].
     """
 
-    robot: str
-    description: str
+    robot: _Name
+    description: Annotated[str, Rule("16 digits", lambda text: bool(re.fullmatch("[0-9a-f]{16}", text)))]
     camera: CameraPlace
-    parent: str
-    link: str
-    frame: str
-    T: FloatArray
-    sd_mm: float
-    sd_deg: float
-    date: datetime.date
-    board: CharucoBoard
-    poses: int
-    rms_px: float
-    joint_sd_deg: float
-    intrinsics: tuple[float, float, float, float]
-    size: tuple[int, int]
+    parent: _Frame
+    link: _Frame
+    frame: _Frame
+    position_m: tuple[_Metres, _Metres, _Metres]
+    quat_wxyz: Annotated[
+        tuple[_Share, _Share, _Share, _Share],
+        Rule("a unit quaternion", lambda quat: abs(math.hypot(*quat) - 1.0) < 1e-6),
+    ]
+    sd_mm: Annotated[float, Interval(ge=0.0, le=100.0)]
+    sd_deg: _Degrees
+    date: Annotated[datetime.date, As("a day such as 2026-05-31", lambda text: datetime.date.fromisoformat(str(text)))]
+    board: Annotated[CharucoBoard, As("a board such as 7x5:35", lambda text: parse_board(str(text)))]
+    poses: Annotated[int, Interval(ge=1, le=10_000)]
+    rms_px: Annotated[float, Interval(ge=0.0, le=1000.0)]
+    joint_sd_deg: _Degrees
+    intrinsics_px: tuple[_Pixels, _Pixels, _Pixels, _Pixels]
+    size_px: tuple[_Side, _Side]
+
+    @cached_property
+    def T(self) -> FloatArray:
+        """(4, 4) pose of the optical frame in the parent."""
+        return pose(matrix_from_quat_wxyz(self.quat_wxyz), self.position_m)
 
     def age_days(self, today: datetime.date) -> int:
         """Days since it was made."""
@@ -135,6 +154,7 @@ def calibration_of(
     """What is kept of a result; the usual names of frames where None are given."""
     frames = frames or USUAL_FRAMES[camera]
     position, rotation = found.sd
+    (px, py, pz), (w, x, y, z) = found.X[:3, 3].tolist(), quat_wxyz_from_matrix(found.X[:3, :3]).tolist()
     return CameraCalibration(
         robot=robot.name,
         description=description_hash(robot),
@@ -142,7 +162,8 @@ def calibration_of(
         parent=robot.tip_frame if found.on_hand else frames.base,
         link=frames.link,
         frame=frames.optical,
-        T=found.X,
+        position_m=(px, py, pz),
+        quat_wxyz=(w, x, y, z),
         sd_mm=1000.0 * position,
         sd_deg=float(np.degrees(rotation)),
         date=date,
@@ -150,8 +171,8 @@ def calibration_of(
         poses=found.poses,
         rms_px=found.rms_px,
         joint_sd_deg=float(np.degrees(found.joint_sd)),
-        intrinsics=(float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2])),
-        size=size,
+        intrinsics_px=(float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2])),
+        size_px=size,
     )
 
 
@@ -186,12 +207,11 @@ def read_calibration_file(path: Path) -> CameraCalibration:
             pose, or was changed after it was made.
     """
     try:
-        found = read_yaml(_File, path, _LIMITS)
-        made = found.made()
+        made = read_yaml(_File, path, _LIMITS)
     except ToolError as error:
         message = f"The calibration {path} cannot be used: {error.message}"
         raise invalid(message, "Make it anew: toolhand calibrate run") from None
-    if found.sha256 != _hash(_lines(made)):
+    if made.sha256 != _hash(_lines(made)):
         raise invalid(
             f"The calibration {path} was changed after it was made: its hash does not fit.",
             "Calibrate anew instead of editing the file.",
@@ -201,7 +221,6 @@ def read_calibration_file(path: Path) -> CameraCalibration:
 
 def _lines(made: CameraCalibration) -> list[str]:
     """The lines but the hash, with numbers to fixed places."""
-    quat = quat_wxyz_from_matrix(made.T[:3, :3])
     return [
         "calibration: 1",
         f"robot: {_scalar(made.robot)}",
@@ -210,8 +229,8 @@ def _lines(made: CameraCalibration) -> list[str]:
         f"parent: {_scalar(made.parent)}",
         f"link: {_scalar(made.link)}",
         f"frame: {_scalar(made.frame)}",
-        f"position_m: [{', '.join(f'{value:.7f}' for value in made.T[:3, 3])}]",
-        f"quat_wxyz: [{', '.join(f'{value:.9f}' for value in quat)}]",
+        f"position_m: [{', '.join(f'{value:.7f}' for value in made.position_m)}]",
+        f"quat_wxyz: [{', '.join(f'{value:.9f}' for value in made.quat_wxyz)}]",
         f"sd_mm: {made.sd_mm:.4f}",
         f"sd_deg: {made.sd_deg:.5f}",
         f'date: "{made.date.isoformat()}"',
@@ -219,8 +238,8 @@ def _lines(made: CameraCalibration) -> list[str]:
         f"poses: {made.poses}",
         f"rms_px: {made.rms_px:.4f}",
         f"joint_sd_deg: {made.joint_sd_deg:.5f}",
-        f"intrinsics_px: [{', '.join(f'{value:.4f}' for value in made.intrinsics)}]",
-        f"size_px: [{made.size[0]}, {made.size[1]}]",
+        f"intrinsics_px: [{', '.join(f'{value:.4f}' for value in made.intrinsics_px)}]",
+        f"size_px: [{made.size_px[0]}, {made.size_px[1]}]",
     ]
 
 
@@ -237,59 +256,7 @@ def _hash(lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-_Name = Annotated[str, Rule("a name of 1 to 4096 printable characters", lambda text: bool(_NAME.fullmatch(text)))]
-_Frame = Annotated[str, Rule("a frame of tf2", lambda text: bool(_FRAME.fullmatch(text)))]
-_Share = Annotated[float, Interval(ge=-1.0, le=1.0)]
-_Metres = Annotated[float, Interval(ge=-_FURTHEST_M, le=_FURTHEST_M)]
-_Degrees = Annotated[float, Interval(ge=0.0, le=90.0)]
-_Pixels = Annotated[float, Interval(ge=-20_000.0, le=50_000.0)]
-_Side = Annotated[int, Interval(ge=16, le=20_000)]
-
-
-@dataclass(frozen=True)
-class _File:
-    """What a file holds, see `_lines`."""
-
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _File(CameraCalibration):
     calibration: Literal[1]
-    robot: _Name
-    description: Annotated[str, Rule("16 digits", lambda text: bool(re.fullmatch("[0-9a-f]{16}", text)))]
-    camera: CameraPlace
-    parent: _Frame
-    link: _Frame
-    frame: _Frame
-    position_m: tuple[_Metres, _Metres, _Metres]
-    quat_wxyz: Annotated[
-        tuple[_Share, _Share, _Share, _Share],
-        Rule("a unit quaternion", lambda quat: abs(math.hypot(*quat) - 1.0) < 1e-6),
-    ]
-    sd_mm: Annotated[float, Interval(ge=0.0, le=100.0)]
-    sd_deg: _Degrees
-    date: Annotated[datetime.date, As("a day such as 2026-05-31", datetime.date.fromisoformat)]
-    board: str
-    poses: Annotated[int, Interval(ge=1, le=10_000)]
-    rms_px: Annotated[float, Interval(ge=0.0, le=1000.0)]
-    joint_sd_deg: _Degrees
-    intrinsics_px: tuple[_Pixels, _Pixels, _Pixels, _Pixels]
-    size_px: tuple[_Side, _Side]
     sha256: str = ""
-
-    def made(self) -> CameraCalibration:
-        """The calibration. Raises ToolError INVALID_ARGUMENT where the board is none."""
-        return CameraCalibration(
-            robot=self.robot,
-            description=self.description,
-            camera=self.camera,
-            parent=self.parent,
-            link=self.link,
-            frame=self.frame,
-            T=pose(matrix_from_quat_wxyz(self.quat_wxyz), self.position_m),
-            sd_mm=self.sd_mm,
-            sd_deg=self.sd_deg,
-            date=self.date,
-            board=parse_board(self.board),
-            poses=self.poses,
-            rms_px=self.rms_px,
-            joint_sd_deg=self.joint_sd_deg,
-            intrinsics=self.intrinsics_px,
-            size=self.size_px,
-        )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from toolhand.tool_nodes.calibration.adjustment import SCALE, Adjusted, HandEyeProblem, adjust, carried_by
 from toolhand.tool_nodes.calibration.board_poses import IntrinsicsCheck, board_pose, check_intrinsics
 from toolhand.tool_nodes.calibration.charuco import CharucoBoard
-from toolhand.tool_nodes.calibration.closed_form import solve_closed_form, turns
 from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.geometry import invert, pose
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.results import ToolError, invalid
@@ -126,12 +128,12 @@ def solve(
             C.append(board_pose(corners, points, K))
         except ToolError as error:
             raise ToolError(error.code, f"Picture {number}: {error.message}", error.hint) from error
-    checked = check_intrinsics(seen, C, points, K, size[0])
+    checked = check_intrinsics(seen, C, points, K, size)
     _require_intrinsics(checked, K)
     problem = HandEyeProblem(joints, seen, points, K, on_hand, joint_sd, checked.noise_px)
     first = solve_closed_form(carried_by(kinematics.fk_path(joints), on_hand), np.array(C))
-    _require_agreement(adjust(problem, kinematics, first.X, first.Z, free_scale=True), board, problem, kinematics, C)
-    found = adjust(problem, kinematics, first.X, first.Z)
+    _require_agreement(adjust(problem, kinematics, *first, free_scale=True), board, problem, kinematics, C)
+    found = adjust(problem, kinematics, *first)
     hand_eye = HandEye(
         found.X, found.Z, on_hand, found.covariance[:6, :6], found.joint_sd, found.rms_px, checked, len(joints)
     )
@@ -189,7 +191,7 @@ def _disagree(free: Adjusted, problem: HandEyeProblem, kinematics: Kinematics, C
     """Joints and images do not belong together at all."""
     other = replace(problem, on_hand=not problem.on_hand)
     first = solve_closed_form(carried_by(kinematics.fk_path(problem.joints), other.on_hand), np.array(C))
-    if adjust(other, kinematics, first.X, first.Z, free_scale=True).joint_sd < _ROBOT_RAD:
+    if adjust(other, kinematics, *first, free_scale=True).joint_sd < _ROBOT_RAD:
         ways = "the arm carries the camera", "the arm carries the board"
         said, true = ways if problem.on_hand else ways[::-1]
         return invalid(f"The pictures fit an arrangement in which {true}, not one in which {said}.", "Say --camera so.")
@@ -218,3 +220,35 @@ def _require_certainty(found: HandEye) -> None:
             f"{1000 * _WORST_SD[0]:g} mm and {np.degrees(_WORST_SD[1]):g} degrees are useful.",
             "Take more poses, tilted by 10 to 35 degrees in several directions, with the board large in the picture.",
         )
+
+
+def turns(G: FloatArray) -> tuple[float, float]:
+    """How much poses (n, 4, 4) turn against each other: root mean square of the angles between two of them, about the
+    axis about which they turn most, and about the second [rad]."""
+    first, second = _pairs(len(G))
+    a = Rotation.from_matrix(G[first, :3, :3] @ np.swapaxes(G[second, :3, :3], 1, 2)).as_rotvec()
+    spread = np.linalg.svd(a / np.sqrt(len(a)), compute_uv=False)
+    return float(spread[0]), float(spread[1])
+
+
+def solve_closed_form(G: FloatArray, C: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The X and Z that come near to X C_i = G_i Z in all n images.
+
+    Args:
+        G: (n, 4, 4) poses by the robot; n is 3 or more.
+        C: (n, 4, 4) T_camera_board by the images.
+    """
+    first, second = _pairs(len(G))
+    A, B = G[first] @ invert(G[second]), C[first] @ invert(C[second])
+    a, b = (Rotation.from_matrix(M[:, :3, :3]).as_rotvec() for M in (A, B))
+    R = Rotation.align_vectors(a, b)[0].as_matrix()
+    left = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
+    right = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
+    X = pose(R, np.linalg.lstsq(left, right, rcond=None)[0])
+    Z = invert(G) @ X @ C
+    return X, pose(Rotation.from_matrix(Z[:, :3, :3]).mean().as_matrix(), Z[:, :3, 3].mean(axis=0))
+
+
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    both = np.array(list(combinations(range(n), 2)), dtype=np.intp)
+    return both[:, 0], both[:, 1]

@@ -51,11 +51,11 @@ def check_calibration(
             "where its calibration and the joints have it.",
             "Who else publishes its pose? Give the calibration to the camera node alone, and check the joint states.",
         )
-    scale = frame.size[0] / made.size[0]
-    if abs(float(frame.K[0, 0]) / (scale * made.intrinsics[0]) - 1.0) > OTHER_FOCAL:
+    scale = frame.size[0] / made.size_px[0]
+    if abs(float(frame.K[0, 0]) / (scale * made.intrinsics_px[0]) - 1.0) > OTHER_FOCAL:
         raise unavailable(
             f"The {made.camera} camera has a focal length of {frame.K[0, 0]:.1f} px, but its calibration was made with "
-            f"{scale * made.intrinsics[0]:.1f} px.",
+            f"{scale * made.intrinsics_px[0]:.1f} px.",
             "Is it another camera, or one with other settings? Calibrate anew.",
         )
     try:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.calibration.charuco import CharucoBoard
@@ -99,20 +100,13 @@ class Arrangement:
             offset = _OFFSETS[k % len(_OFFSETS)]
             middle = distance * np.array([*offset, 1.0])
             tilt, about = _TILTS[k % len(_TILTS)], k * _GOLDEN
-            turn = _turn_about(np.array([np.cos(about), np.sin(about), 0.0]), float(tilt))
+            turn = Rotation.from_rotvec(tilt * np.array([np.cos(about), np.sin(about), 0.0])).as_matrix()
             views = []
             for more in _OTHER_ROLLS:
                 R = turn @ rotation_z(float(_ROLLS[k % len(_ROLLS)] + more))
                 views.append(self.hand(pose(R, middle - R @ self.board.centre)))
             yield np.array(views)
             k += 1
-
-
-def _turn_about(axis: FloatArray, angle: float) -> FloatArray:
-    """The rotation (3, 3) about a unit vector (3,) by an angle [rad]."""
-    x, y, z = axis
-    S = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * S + (1.0 - np.cos(angle)) * S @ S, dtype=float)
 
 
 def usual_arrangement(

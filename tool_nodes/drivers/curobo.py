@@ -26,28 +26,17 @@ from toolhand.tool_nodes.drivers.curobo_model import (
     robot_document,
     timed,
 )
+from toolhand.tool_nodes.drivers.external_planner import ExternalPlanner
 from toolhand.tool_nodes.drivers.library_calls import LibraryCalls
-from toolhand.tool_nodes.drivers.room import with_room
-from toolhand.tool_nodes.motion.kinematics import Kinematics
-from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
-from toolhand.tool_nodes.motion.reach import (
-    check_poses,
-    check_speed,
-    check_start,
-    has_solution,
-    joint_target,
-    no_solution,
-    reachable_poses,
-)
-from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
-from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from toolhand.tool_nodes.ports import PlannerStats
-from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.motion.reach import check_poses
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import attached_opening
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 from toolhand.tool_nodes.robot_export.curobo_files import ATTACHED
 from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
 from toolhand.tool_nodes.robot_export.folder import collision_model
 from toolhand.tool_nodes.robot_export.hand import held_balls, jaw_balls
-from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, LinearGoal, PoseGoal, Trajectory
 
 WHERE = "Install it from github.com/NVlabs/curobo: packages named curobo or nvidia-curobo on PyPI are not it."
 """Where cuRobo comes from."""
@@ -118,8 +107,8 @@ class CuroboVersion(Protocol):
         return position.reshape(-1, position.shape[-1])[:, np.argsort(self._columns())]
 
 
-class CuroboPlanner:
-    """Plans with cuRobo; see ports.Planner.
+class CuroboPlanner(ExternalPlanner):
+    """Plans with cuRobo; see ports.Planner. The embedded planner follows straight lines.
 
     Args:
         seed: Seed of the embedded planner, which follows straight lines.
@@ -132,11 +121,8 @@ class CuroboPlanner:
 
     def __init__(self, seed: int = 0, robot: RobotModel | None = None, planning_s: float | None = None) -> None:
         self._version = _find_version()
-        self._robot = robot or load_robot()
+        super().__init__(seed, robot, planning_s)
         self._planning_s = planning_s or PLANNING_S
-        self._own = EmbeddedPlanner(seed, self._robot, planning_s)
-        self._kinematics = Kinematics(self._robot)
-        self._models = SceneModels(robot=self._robot)
         self._model = collision_model(self._robot)
         self._folder = tempfile.TemporaryDirectory(prefix="toolhand_curobo_")
         urdf = Path(self._folder.name) / f"{describe(self._robot).name}.urdf"
@@ -146,40 +132,15 @@ class CuroboPlanner:
         self._room = _FIRST_OBSTACLES
         self._curobo = self._set_up()
 
-    @property
-    def stats(self) -> PlannerStats:
-        """See ports.Planner; cuRobo does not count."""
-        return PlannerStats()
-
     def reseed(self, seed: int) -> None:
         """See ports.Planner. cuRobo draws again as at first; its answers depend on the GPU besides."""
-        self._own.reseed(seed)
+        super().reseed(seed)
         self._calls.run(self._curobo.reset_seed, _GRACE_S)
 
-    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """See ports.Planner.
-
-        Raises:
-            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; TIMEOUT where
-                cuRobo does not answer, UNAVAILABLE where it fails.
-        """
-        q = check_start(start, self._robot)
-        check_speed(speed)
-        check_scene(scene)
-        if isinstance(goal, LinearGoal):
-            return self._own.plan(start, goal, scene, speed)
-        if isinstance(goal, JointGoal):
-            target = joint_target(q, goal, self._robot)
-            return with_room(q, scene, self._models, lambda among: self._to_joints(q, target, among, speed))
-        if isinstance(goal, PoseGoal):
-            return with_room(q, scene, self._models, lambda among: self._to_poses(q, goal, among, speed))
-        raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
-
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
-        """See ports.Planner; the embedded planner says so."""
-        return self._own.reachable(T_base_gripper, scene, back)
-
     # -- goals -----------------------------------------------------------------------------------
+
+    def _line(self, q: FloatArray, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        return self._own.plan(q, LinearGoal(T), scene, speed)
 
     def _to_joints(self, q: FloatArray, target: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
         if float(np.abs(target - q).max()) < _TRIVIAL_RAD:
@@ -190,26 +151,22 @@ class CuroboPlanner:
             raise _no_path(path)
         return timed(path + turned, q, target, self._robot, speed)
 
-    def _to_poses(self, q: FloatArray, goal: PoseGoal, scene: CollisionScene, speed: float) -> Trajectory:
-        poses, tolerance = check_poses(goal)
-        turned = self._turned(q)
-        failure: ToolError | None = None
-        for _, T in reachable_poses(poses, scene, self._robot)[:_MOST_POSES]:
-            if not has_solution(T, q, self._kinematics):
-                failure = failure or no_solution(T, self._robot)
-                continue
+    def _to_poses(
+        self, q: FloatArray, poses: list[FloatArray], goal: PoseGoal, scene: CollisionScene, speed: float
+    ) -> Trajectory:
+        turned, why = self._turned(q), ""
+        for T in poses[:_MOST_POSES]:
             path = self._asked(scene, self._pose_question(q - turned, pose_list(T)))
             if isinstance(path, str):
-                failure = _no_path(path)
+                why = path
                 continue
             path = path + turned
             # It ends within 5 mm: joint positions exactly at the pose are beside it.
-            end = self._kinematics.solve_ik(T, path[-1], _EXACT_ITERATIONS, *tolerance)
+            end = self._kinematics.solve_ik(T, path[-1], _EXACT_ITERATIONS, *check_poses(goal)[1])
             if end is not None:
                 return timed(path, q, end, self._robot, speed)
-            failure = _no_path("it ends where no joint positions within the limits are exactly at the pose")
-        assert failure is not None  # there is a pose, or `reachable_poses` has raised
-        raise failure
+            why = "it ends where no joint positions within the limits are exactly at the pose"
+        raise _no_path(why)
 
     def _pose_question(self, q: FloatArray, pose: list[float]) -> Callable[[], FloatArray | str]:
         return lambda: self._curobo.to_pose(q, pose, self._planning_s)

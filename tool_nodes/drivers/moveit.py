@@ -13,31 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from toolhand.tool_nodes.drivers.room import with_room
-from toolhand.tool_nodes.geometry import transform
+from toolhand.tool_nodes.drivers.external_planner import ExternalPlanner
+from toolhand.tool_nodes.geometry import shifted, transform
 from toolhand.tool_nodes.motion.collision import Checker
-from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
-from toolhand.tool_nodes.motion.reach import (
-    check_poses,
-    check_speed,
-    check_start,
-    has_solution,
-    joint_target,
-    no_solution,
-    reach_error,
-    reachable_poses,
-)
-from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
-from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from toolhand.tool_nodes.ports import PlannerStats
+from toolhand.tool_nodes.motion.kinematics import check_pose
+from toolhand.tool_nodes.motion.reach import reach_error
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
-from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, PoseGoal, Trajectory
 
 PLANNING_S = 5.0
 """How long move_group may search for one path [s] where nothing else is said: MoveIt's own clients' default."""
 
 
-class MoveItPlanner:
+class MoveItPlanner(ExternalPlanner):
     """Plans by the services of MoveIt's move_group; see ports.Planner.
 
     Poses are reached by GetMotionPlan within the goal's tolerances, straight lines by GetCartesianPath. Obstacles and
@@ -80,69 +70,34 @@ class MoveItPlanner:
                 "project.",
             ) from error
 
-        self._robot = robot or load_robot()
-        self._kinematics = Kinematics(self._robot)
-        self._models = SceneModels(robot=self._robot)
+        super().__init__(0, robot, planning_s)
         limits = deadlines or Deadlines()
         self._move_group = MoveGroup(node, self._robot, base_frame, limits, planning_s or PLANNING_S, interrupted)
         self._there: frozenset[str] = frozenset()
         self._applied = b""
 
-    @property
-    def stats(self) -> PlannerStats:
-        """See ports.Planner; MoveIt does not count."""
-        return PlannerStats()
-
     def reseed(self, seed: int) -> None:
         """See ports.Planner. MoveIt's planners draw anew for each plan; its scene is sent again."""
         self._applied = b""
 
-    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """See ports.Planner.
+    def _line(self, q: FloatArray, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        return self._move_group.line(q, T, attached_opening(scene, self._robot.gripper), speed)
 
-        Raises:
-            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; UNAVAILABLE or
-                TIMEOUT where move_group does not answer, or answers what cannot be used.
-        """
-        q = check_start(start, self._robot)
-        check_speed(speed)
-        check_scene(scene)
-        opening_m = attached_opening(scene, self._robot.gripper)
-        if isinstance(goal, LinearGoal):
-            T = check_pose(goal.T_base_gripper, "goal pose")
-            if (error := reach_error(T, scene, self._robot)) is not None:
-                raise error
-            return self._move_group.line(q, T, opening_m, speed)
-        if isinstance(goal, JointGoal):
-            target = joint_target(q, goal, self._robot)
-            return self._clear(q, scene, lambda: self._move_group.to_joints(q, target, opening_m, speed))
-        if isinstance(goal, PoseGoal):
-            return self._plan_poses(q, goal, scene, opening_m, speed)
-        raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
+    def _to_joints(self, q: FloatArray, target: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        return self._asked(q, scene, lambda opening_m: self._move_group.to_joints(q, target, opening_m, speed))
 
-    def _plan_poses(
-        self, q: FloatArray, goal: PoseGoal, scene: CollisionScene, opening_m: float, speed: float
+    def _to_poses(
+        self, q: FloatArray, poses: list[FloatArray], goal: PoseGoal, scene: CollisionScene, speed: float
     ) -> Trajectory:
-        within = [T for _, T in reachable_poses(check_poses(goal)[0], scene, self._robot)]
-        # For a pose without joint positions move_group would search as long as it may.
-        solvable = [T for T in within if has_solution(T, q, self._kinematics)]
-        if not solvable:
-            raise no_solution(within[0], self._robot)
         tolerance = (goal.position_tolerance, goal.rotation_tolerance)
-        return self._clear(q, scene, lambda: self._move_group.to_poses(q, solvable, tolerance, opening_m, speed))
+        return self._asked(q, scene, lambda opening_m: self._move_group.to_poses(q, poses, tolerance, opening_m, speed))
 
-    def _clear(self, q: FloatArray, scene: CollisionScene, ask: Callable[[], Trajectory]) -> Trajectory:
-        """A path from q (n,) among obstacles: MoveIt checks its own, the controller follows cubics between samples."""
-
+    def _asked(self, q: FloatArray, scene: CollisionScene, ask: Callable[[float], Trajectory]) -> Trajectory:
+        """A path from q (n,) among obstacles; `ask` gets the opening of the jaws [m]."""
         T, opening_m = self._kinematics.fk(q), attached_opening(scene, self._robot.gripper)
-        tips = transform(T, self._robot.gripper.tips(opening_m))
-
-        def among(shown: CollisionScene) -> Trajectory:
-            self._show(shown, tips)
-            return ask()
-
+        self._show(scene, transform(T, self._robot.gripper.tips(opening_m)))
         try:
-            return with_room(q, scene, self._models, among)
+            return ask(opening_m)
         except ToolError as error:
             if error.code is ErrorCode.PLAN_FAILED:
                 # Its plans' service says FAILURE whatever the reason is; inverse kinematics says what is set up wrong.
@@ -156,9 +111,7 @@ class MoveItPlanner:
             ToolError: INVALID_ARGUMENT on malformed input; UNAVAILABLE or TIMEOUT, as `plan`.
         """
         T = check_pose(T_base_gripper, "pose")
-        first = T.copy()
-        if back is not None:
-            first[:3, 3] += back
+        first = T if back is None else shifted(T, back)
         if any(reach_error(each, scene, self._robot) is not None for each in (T, first)):
             return False
         checker = Checker(self._models.of(scene))

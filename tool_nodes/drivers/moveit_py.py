@@ -17,30 +17,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from toolhand.tool_nodes.drivers.external_planner import ExternalPlanner
 from toolhand.tool_nodes.drivers.library_calls import LibraryCalls
 from toolhand.tool_nodes.drivers.moveit import PLANNING_S
-from toolhand.tool_nodes.drivers.room import with_room
 from toolhand.tool_nodes.files import write_whole
-from toolhand.tool_nodes.motion.kinematics import Kinematics, check_pose
-from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
-from toolhand.tool_nodes.motion.reach import (
-    check_poses,
-    check_speed,
-    check_start,
-    has_solution,
-    joint_target,
-    no_solution,
-    reach_error,
-    reachable_poses,
-)
-from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
-from toolhand.tool_nodes.motion.scene_model import SceneModels, attached_opening, check_scene
-from toolhand.tool_nodes.ports import PlannerStats
-from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
+from toolhand.tool_nodes.motion.robot_model import RobotModel
+from toolhand.tool_nodes.motion.scene_model import attached_opening
+from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable, words_of
 from toolhand.tool_nodes.robot_export.description import describe, exported_urdf
 from toolhand.tool_nodes.robot_export.folder import collision_model
 from toolhand.tool_nodes.robot_export.moveit_files import ARM, OMPL, PILZ, PLANNER, parameters, srdf
-from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, PoseGoal, Trajectory
 
 WHERE = (
     "Install ros-ROS_DISTRO-moveit-py and source ROS 2, or use planner:=moveit; the package moveit on PyPI is not it."
@@ -59,8 +46,10 @@ _LINE = "LIN"
 """Name of Pilz's planner of straight lines."""
 
 
-class MoveItPyPlanner:
+class MoveItPyPlanner(ExternalPlanner):
     """Plans with MoveItPy; see ports.Planner. OMPL finds paths, Pilz's planner LIN follows straight lines.
+
+    OMPL draws anew for each plan: its generator has one seed in the life of a process.
 
     Args:
         seed: Seed of the embedded planner, which says whether a pose can be reached.
@@ -73,11 +62,8 @@ class MoveItPyPlanner:
 
     def __init__(self, seed: int = 0, robot: RobotModel | None = None, planning_s: float | None = None) -> None:
         _require_package()
-        self._robot = robot or load_robot()
+        super().__init__(seed, robot, planning_s)
         self._planning_s = planning_s or PLANNING_S
-        self._own = EmbeddedPlanner(seed, self._robot, planning_s)
-        self._kinematics = Kinematics(self._robot)
-        self._models = SceneModels(robot=self._robot)
         self._frame = describe(self._robot).base
         self._calls, self._moveit = _started(self._robot)
         self._component = self._calls.run(
@@ -85,53 +71,26 @@ class MoveItPyPlanner:
         )
         self._there: frozenset[str] = frozenset()
 
-    @property
-    def stats(self) -> PlannerStats:
-        """See ports.Planner; MoveIt does not count."""
-        return PlannerStats()
+    def _line(self, q: FloatArray, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        line = self._at_poses([T], _LINE_TOLERANCE, _LINE_TOLERANCE)
+        return self._asked(q, line, scene, speed, (PILZ, _LINE))
 
-    def reseed(self, seed: int) -> None:
-        """See ports.Planner. OMPL draws anew for each plan: its generator has one seed in the life of a process."""
-        self._own.reseed(seed)
+    def _to_joints(self, q: FloatArray, target: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        from toolhand.tool_nodes.ros.moveit_messages import joint_constraints
 
-    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """See ports.Planner.
+        joints = [joint_constraints(self._robot.arm_joints, target, _JOINT_TOLERANCE)]
+        return self._asked(q, joints, scene, speed, (OMPL, PLANNER))
 
-        Raises:
-            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED; INVALID_ARGUMENT on malformed input; TIMEOUT where
-                MoveIt does not answer, UNAVAILABLE where it fails or answers what cannot be used.
-        """
-        from toolhand.tool_nodes.ros.moveit_messages import joint_constraints, pose_constraints
+    def _to_poses(
+        self, q: FloatArray, poses: list[FloatArray], goal: PoseGoal, scene: CollisionScene, speed: float
+    ) -> Trajectory:
+        goals = self._at_poses(poses, goal.position_tolerance, goal.rotation_tolerance)
+        return self._asked(q, goals, scene, speed, (OMPL, PLANNER))
 
-        q = check_start(start, self._robot)
-        check_speed(speed)
-        check_scene(scene)
-        tip = self._robot.tip_frame
-        if isinstance(goal, LinearGoal):
-            T = check_pose(goal.T_base_gripper, "goal pose")
-            if (error := reach_error(T, scene, self._robot)) is not None:
-                raise error
-            line = [pose_constraints(T, self._frame, tip, _LINE_TOLERANCE, _LINE_TOLERANCE)]
-            return self._asked(q, line, scene, speed, (PILZ, _LINE))
-        if isinstance(goal, JointGoal):
-            target = joint_target(q, goal, self._robot)
-            joints = [joint_constraints(self._robot.arm_joints, target, _JOINT_TOLERANCE)]
-            return with_room(
-                q, scene, self._models, lambda among: self._asked(q, joints, among, speed, (OMPL, PLANNER))
-            )
-        if not isinstance(goal, PoseGoal):
-            raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
-        poses = [T for _, T in reachable_poses(check_poses(goal)[0], scene, self._robot)]
-        solvable = [T for T in poses if has_solution(T, q, self._kinematics)]
-        if not solvable:
-            raise no_solution(poses[0], self._robot)
-        tolerance = goal.position_tolerance, goal.rotation_tolerance
-        goals = [pose_constraints(T, self._frame, tip, *tolerance) for T in solvable]
-        return with_room(q, scene, self._models, lambda among: self._asked(q, goals, among, speed, (OMPL, PLANNER)))
+    def _at_poses(self, poses: list[FloatArray], position: float, rotation: float) -> list[Any]:
+        from toolhand.tool_nodes.ros.moveit_messages import pose_constraints
 
-    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
-        """See ports.Planner; the embedded planner says so."""
-        return self._own.reachable(T_base_gripper, scene, back)
+        return [pose_constraints(T, self._frame, self._robot.tip_frame, position, rotation) for T in poses]
 
     # -- MoveIt ----------------------------------------------------------------------------------
 
@@ -205,8 +164,7 @@ def _require_package() -> None:
         for module in ("moveit.planning", "toolhand.tool_nodes.ros.moveit_messages"):
             import_module(module)
     except ImportError as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise unavailable(f"The planner 'moveit_py' needs MoveIt's moveit_py: {reason}.", WHERE) from error
+        raise unavailable(f"The planner 'moveit_py' needs MoveIt's moveit_py: {words_of(error)}.", WHERE) from error
 
 
 @cache

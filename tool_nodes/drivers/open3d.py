@@ -13,7 +13,7 @@ from toolhand.tool_nodes.clouds.boxes import SIGNS
 from toolhand.tool_nodes.clouds.checking import finite_points
 from toolhand.tool_nodes.clouds.files import ColouredCloud
 from toolhand.tool_nodes.extras import install_extra
-from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.results import invalid, unavailable, words_of
 from toolhand.tool_nodes.types import FloatArray
 
 
@@ -22,9 +22,8 @@ def library() -> Any:
     try:
         import open3d
     except ImportError as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
         raise unavailable(
-            f"Open3D cannot be imported: {reason}.",
+            f"Open3D cannot be imported: {words_of(error)}.",
             f"Install it with: {install_extra('open3d')}; a library lib....so that it misses is the system's "
             "(apt install libusb-1.0-0 libgl1 libegl1 libgomp1).",
         ) from error
@@ -56,7 +55,7 @@ def smallest_box(cloud: Any) -> tuple[FloatArray, FloatArray]:
             open3d.utility.Vector3dVector(points), robust=True
         )
     except RuntimeError as error:
-        raise invalid(f"Open3D finds no box around the points: {_line(error)}.") from error
+        raise invalid(f"Open3D finds no box around the points: {words_of(error)}.") from error
     if not np.any(found.extent):
         raise invalid("Open3D finds no box around points that lie in one plane.")
     order = np.argsort(-np.asarray(found.extent), kind="stable")
@@ -86,7 +85,3 @@ def _cloud(open3d: Any, points: FloatArray, colours: Any = None) -> Any:
             raise invalid(f"Colours must be {points.shape}, not {np.shape(colours)}.")
         made.colors = open3d.utility.Vector3dVector(np.asarray(colours, float) / 255.0)
     return made
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200].rstrip(".")

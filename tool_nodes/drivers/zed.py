@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolhand.tool_nodes.drivers.device_thread import DeviceThread
-from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.drivers.library_calls import DeviceThread
+from toolhand.tool_nodes.results import ToolError, invalid, unavailable, words_of
 from toolhand.tool_nodes.types import FloatArray, Frame
 
 DEPTH_MODES = ("neural_light", "neural", "neural_plus", "performance", "quality", "ultra")
@@ -125,8 +125,8 @@ def load_sdk() -> Any:
     try:
         import pyzed.sl as sl
     except ImportError as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise unavailable(f"The camera 'zed' needs pyzed.sl, which cannot be imported: {reason}.", INSTALL) from error
+        why = words_of(error)
+        raise unavailable(f"The camera 'zed' needs pyzed.sl, which cannot be imported: {why}.", INSTALL) from error
     return sl
 
 

@@ -48,7 +48,6 @@ class Grasps:
         seen: (N,) share of the contact that was seen, of the side where it is less [-].
         lever: (N,) level distance of the object's middle from the closing line, across it.
         above: (N,) height of the pads above the object's middle.
-        narrow: (N,) True if what is between the fingers is no wider than the open jaws.
         usable: (N,) True if the jaws can close on the object.
     """
 
@@ -62,7 +61,6 @@ class Grasps:
     seen: FloatArray
     lever: FloatArray
     above: FloatArray
-    narrow: BoolArray
     usable: BoolArray
 
     def of(self, rows: NDArray[np.intp]) -> Grasps:
@@ -163,7 +161,6 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
         seen=seen,
         lever=np.abs(np.einsum("ni,ni->n", away[:, :2], across)),
         above=-away[:, 2],
-        narrow=narrow,
         usable=usable,
     )
 

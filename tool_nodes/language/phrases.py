@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolhand.tool_nodes.language.measures import LENGTH, as_said, is_written, point_of
+from toolhand.tool_nodes.language.measures import POINT, as_said, point_of
 from toolhand.tool_nodes.language.relations import (
     ADJECTIVES,
     BREAKS,
@@ -212,11 +212,11 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.generic = True
             core.indefinite = core.indefinite or word in ("something", "anything")
             core.all = core.all or (word.endswith("s") and not core.one_of)
-        elif (word not in CLOSED or word in ADJECTIVES) and not is_written(word):
+        elif (word not in CLOSED or word in ADJECTIVES) and not word.startswith(POINT):
             core.content.append(word)
             # "The object milk carton" names it after all, "something red" does not.
             core.generic = core.generic and word in ADJECTIVES
-        if word.startswith(LENGTH) or _says_nothing(word, words, i, core, placed):
+        if _says_nothing(word, words, i, core, placed):
             core.unread.append(word)
     core.unread += words[lost:]
     core.content += contained
@@ -227,7 +227,7 @@ def _is_noun(word: str) -> bool:
     """True for a word that can name a thing, or lead to one that does: "one can", "one red can"."""
     return (
         bool(word)
-        and not (word.startswith("<") or is_written(word))
+        and not word.startswith(("<", POINT))
         and (word not in CLOSED or word in ADJECTIVES)
         and word not in FUNCTION_WORDS
     )

@@ -1,4 +1,4 @@
-"""Free room as it is asked for by words, and back: "free table left of the box", "inside the black bin"."""
+"""Free room that is asked for, and words for it: "free table left of the box", "5 cm to the left of the bowl"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BESIDE = ("left_of", "right_of", "in_front_of", "behind", "next_to")
 
 @dataclass(frozen=True)
 class FreeSpaceRequest:
-    """Free room asked for by words.
+    """Free room asked for.
 
     | relation | the place |
     |---|---|
@@ -46,8 +46,7 @@ class FreeSpaceRequest:
         way: Direction of "moved": left, right, front, back; towards or away, which take one reference.
         also: Requests that have to hold as well.
         denied: It must not hold; only in `also`.
-        thing: Noun phrase of what is to go there, while it stands on the table: its size is heeded, and it is in the
-            way of nothing.
+        thing: Words for what is to go there, while it stands on the table.
     """
 
     relation: Relation
@@ -176,26 +175,12 @@ _PHRASES = {
 }
 
 
-def free_space_phrase(request: FreeSpaceRequest | str, references: Sequence[str] = ()) -> str:
-    """The phrase that `parse_free_space` reads back as this request.
-
-    Args:
-        request: The place, or a relation to noun phrases without anything else.
-        references: Those noun phrases.
+def free_space_phrase(relation: str, references: Sequence[str] = ()) -> str:
+    """The phrase that `parse_free_space` reads back as a relation to noun phrases.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown relation or one without its references.
     """
-    if isinstance(request, str):
-        if request not in _PHRASES or (request != "anywhere" and not references):
-            raise invalid(f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {request!r}.")
-        request = FreeSpaceRequest(request, tuple(references))  # type: ignore[arg-type]
-    if request.is_plain:
-        return _PHRASES[request.relation].format(" and ".join(f"the {name}" for name in request.references))
-    if request.relation == "at" and not (request.also or request.thing):
-        return place_words(request).removeprefix("on the ")
-    if request.relation == "in":
-        room = f"free room for {_the(request.thing)} " if request.thing else ""
-        return f"{room}inside{place_words(request).removeprefix('in')}"
-    thing = f"for {_the(request.thing)} " if request.thing and request.relation != "moved" else ""
-    return f"free table {thing}{place_words(request)}".replace("table on the table", "table anywhere")
+    if relation not in _PHRASES or (relation != "anywhere" and not references):
+        raise invalid(f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {relation!r}.")
+    return _PHRASES[relation].format(" and ".join(f"the {name}" for name in references))

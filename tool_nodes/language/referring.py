@@ -204,8 +204,9 @@ class _Reader:
         for word in sized:
             called = [i for i in found if self._vocabularies[i].has(word)]
             found = called or found
-        with_part = [i for i in found if phrase.details and self._vocabularies[i].has_part(phrase.details)]
-        found = with_part or [i for i in found if all(self._spoken[i].has(word) for word in phrase.details)]
+        *_, (_, details) = correct("", phrase.details, self._vocabularies)
+        with_part = [i for i in found if details and self._vocabularies[i].has_part(details)]
+        found = with_part or [i for i in found if all(self._spoken[i].has(word) for word in details)]
         if not phrase.plural or phrase.count:
             rank = max((s.rank for s in phrase.selectors), default=1)
             needed = phrase.count or (max(2, rank) if phrase.selectors else 1)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolhand.tool_nodes.language.measures import is_written
+from toolhand.tool_nodes.language.measures import POINT
 from toolhand.tool_nodes.language.words import (
     COLOURS,
     DETERMINERS,
@@ -183,7 +183,7 @@ def rewrite(tokens: Sequence[str]) -> list[str]:
 
 
 def _is_noun(word: str) -> bool:
-    return word in GENERIC or not (word in CLOSED or word.startswith("<") or is_written(word))
+    return word in GENERIC or not (word in CLOSED or word.startswith(("<", POINT)))
 
 
 def find_relations(words: Sequence[str], noun_first: bool = True) -> list[RelationMark]:

@@ -289,11 +289,11 @@ class Lexicon:
         return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
 
     def knows(self, word: str) -> bool:
-        """True if the word, another one for the same or a slip of one can be said of some thing."""
+        """True if the word, or another one for the same, can be said of some thing."""
         s = stem(word)
         if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE:
             return True
-        return bool(NEAR_SYNONYMS.get(s, frozenset()) & self._near_groups) or _meant(s, self.words) is not None
+        return bool(NEAR_SYNONYMS.get(s, frozenset()) & self._near_groups)
 
     @cached_property
     def _near_groups(self) -> frozenset[int]:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-from toolhand.tool_nodes.language.measures import LENGTHS, POINTS, TOKENS
+from toolhand.tool_nodes.language.measures import POINTS, TOKENS
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -92,7 +92,6 @@ _POSSESSIVE_SIDE = re.compile(
 )
 _NORMAL: tuple[tuple[re.Pattern[str] | str, str], ...] = (
     *POINTS,
-    *LENGTHS,
     *_CONTRACTIONS,
     (_POSSESSIVE_SIDE, r"to the \2 of \1"),
     (r"'", ""),

@@ -17,7 +17,7 @@ from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.extras import package
 from toolhand.tool_nodes.files import MIB, open_file, read_file, why
 from toolhand.tool_nodes.models.spec import ModelSpec
-from toolhand.tool_nodes.results import ToolError, invalid, unavailable
+from toolhand.tool_nodes.results import ToolError, invalid, kind_and_words, unavailable
 from toolhand.tool_nodes.tensor_files import read_header
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -70,7 +70,7 @@ def folder_of(name: str, weights: str) -> Path:
     try:
         return Path(hub.snapshot_download(weights, allow_patterns=list(_FETCHED)))
     except Exception as error:  # the hub's own, those of its HTTP client, and of the disk
-        reason = f"does not give a model of that name: {_line(error)}"
+        reason = f"does not give a model of that name: {kind_and_words(error)}."
         if type(error).__name__ == "LocalEntryNotFoundError":
             reason = "cannot be reached, and no copy of that model lies on this machine."
         raise unavailable(f"There is no folder {weights!r}, and the hub {reason}") from error
@@ -169,7 +169,7 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise unavailable(f"The memory of {device} does not suffice for {name}.") from error
     except Exception as error:
-        raise invalid(f"{name} cannot be loaded from {folder}: {_line(error)}") from error
+        raise invalid(f"{name} cannot be loaded from {folder}: {kind_and_words(error)}.") from error
     finally:
         logging.set_verbosity(level)
         if bars:
@@ -181,10 +181,4 @@ def load_processor(name: str, factory: Any, folder: Path) -> Any:
     try:
         return factory.from_pretrained(folder, local_files_only=True)
     except Exception as error:
-        raise invalid(f"{folder} lacks what {name} needs beside its weights: {_line(error)}") from error
-
-
-def _line(error: BaseException) -> str:
-    """An error of another package in one short line."""
-    words = " ".join(f"{type(error).__name__}: {error}".split())
-    return words if len(words) <= 200 else words[:197] + "..."
+        raise invalid(f"{folder} lacks what {name} needs beside its weights: {kind_and_words(error)}.") from error

@@ -23,7 +23,7 @@ from toolhand.tool_nodes.motion.scene_model import SceneModels
 from toolhand.tool_nodes.motion.timing import MOST_SAMPLES, overload
 from toolhand.tool_nodes.motion.trajectory_checks import malformed
 from toolhand.tool_nodes.ports import Planner
-from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.results import ErrorCode, ToolError, kind_and_words, unavailable
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
 START_SLACK = 1e-6
@@ -37,9 +37,6 @@ LINE_SLACK = (0.002, 0.02)
 """A straight line may be left by so much on the way [m], [rad]: less than the clearance of `CollisionScene.margin`."""
 SPEED_SLACK = 1e-3
 """Share by which it may exceed the limits at the speed that was asked for: rounding."""
-
-_LONGEST = 120
-"""Characters of another package's error that a message repeats."""
 
 
 def checked(planner: Planner, robot: RobotModel) -> Planner:
@@ -123,8 +120,7 @@ class CheckedPlanner(PlannerWrapper):
         return unavailable(f"The planner {self._name} {what}.", "Look whether it is set up for this robot.")
 
     def _failed(self, error: Exception) -> ToolError:
-        said = " ".join(str(error).split())[:_LONGEST].rstrip(".")
-        return unavailable(f"The planner {self._name} failed: {type(error).__name__}{f': {said}' if said else ''}.")
+        return unavailable(f"The planner {self._name} failed: {kind_and_words(error)}.")
 
     # -- whether it answers the question ---------------------------------------------------------
 

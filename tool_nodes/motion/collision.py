@@ -48,7 +48,6 @@ class Checker:
 
     Attributes:
         robot: The model's robot.
-        checks: Configurations checked so far.
     """
 
     def __init__(self, model: SceneModel, start: FloatArray | None = None) -> None:
@@ -58,7 +57,6 @@ class Checker:
         self._clearance = 0.0
         self._tips_at_start = self._tips_at_goals = 0.0
         self.robot = model.robot
-        self.checks = 0
         self._refused: tuple[int, int] | None = None
         self._close = False
         if start is not None:
@@ -93,7 +91,6 @@ class Checker:
 
     def free(self, q: FloatArray) -> bool:
         """True if q (n,) is free of collision with both fingertips inside the workspace."""
-        self.checks += 1
         self._close = False
         if self._model.update(q):
             for pair, depth in self._model.depths():

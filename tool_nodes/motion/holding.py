@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from toolhand.tool_nodes.motion.grip import EMPTY_OPENING
+from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip
 from toolhand.tool_nodes.motion.moves import GuardedMoves
 from toolhand.tool_nodes.motion.targets import HeldObject, held_object
-from toolhand.tool_nodes.types import ArmState
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ArmState, CollisionScene
 
 LOST_OPENING = 0.012
 """Jaws that are further open than when they closed [m] have lost what they held."""
@@ -17,7 +20,11 @@ errs by."""
 
 
 class GuardedHolding(GuardedMoves):
-    """What is held; arguments and errors as of `Manipulator`."""
+    """What is held; arguments and errors as of `Manipulator`.
+
+    Attributes:
+        held: The object in the hand; None where the hand is empty.
+    """
 
     held: HeldObject | None
     _jaws_known = False
@@ -50,3 +57,29 @@ class GuardedHolding(GuardedMoves):
             f"The jaws were found {1000 * opening:.0f} mm open, neither open nor closed: they are taken to hold an "
             "object. It can be put down, handed over, or let go of with the gripper low."
         )
+
+    def _has_lost(self) -> bool:
+        """True, and nothing is held any more, if the jaws have closed on nothing; they are watched where they moved."""
+        opening = self._arm.state().opening_m
+        if self.held is not None and opening < self.held.opening_m - CARRIED_M:
+            opening = steady_grip(self._arm).opening_m
+        if self.held is None or opening >= EMPTY_OPENING:
+            return False
+        self.held = None
+        return True
+
+    def _carrying(self, scene: CollisionScene, held: HeldObject) -> CollisionScene:
+        """The obstacles of a scene, with what is held in the hand."""
+        opening = self._gripper.clipped(held.opening_m)
+        return replace(scene, attached=(held.box,), opening_m=opening, yielding_m=0.0)
+
+    @property
+    def _called(self) -> str:
+        return self.held.called or "thing" if self.held is not None else ""
+
+    def _require_held(self, what: str) -> HeldObject:
+        if self._has_lost():
+            raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
+        if self.held is None:
+            raise ToolError(ErrorCode.NOT_HOLDING, f"The gripper holds nothing to {what}.", "Grasp an object first.")
+        return self.held

@@ -66,9 +66,6 @@ class Kinematics:
 
     Args:
         robot: The robot; the default one where None.
-
-    Attributes:
-        iterations: Iterations of inverse kinematics used so far.
     """
 
     def __init__(self, robot: RobotModel | None = None) -> None:
@@ -86,7 +83,6 @@ class Kinematics:
         self._chain = [self._tip]
         while (parent := int(self._model.body_parentid[self._chain[0]])) != 0:
             self._chain.insert(0, parent)
-        self.iterations = 0
 
     def _update(self, q: FloatArray) -> None:
         self._data.qpos[:] = q
@@ -164,7 +160,6 @@ class Kinematics:
         # Some microseconds a line, some thousand times a plan: into arrays that are there, without what numpy's own
         # clip and solve look at first.
         for _ in range(iterations):
-            self.iterations += 1
             qpos[:] = q
             mujoco.mj_kinematics(model, data)
             np.subtract(target_p, tip_p, out=position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import invert, look_at, pose, rotation_z
 from toolhand.tool_nodes.motion.grasp_scenes import GraspScenes, levelled_obstacles
 from toolhand.tool_nodes.motion.guard import recorded
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, may_go_on
+from toolhand.tool_nodes.motion.moves import first_planned, may_go_on
 from toolhand.tool_nodes.motion.plans import LookPlan
-from toolhand.tool_nodes.motion.targets import HeldObject, cloud_in_base
+from toolhand.tool_nodes.motion.returning import GuardedReturns
+from toolhand.tool_nodes.motion.targets import cloud_in_base
 from toolhand.tool_nodes.ports import Camera
 from toolhand.tool_nodes.results import ErrorCode, ToolError, unavailable
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, PoseGoal, Trajectory
@@ -36,14 +37,11 @@ SETTLES_S = 0.3
 """Rest before the image is taken [s]: the arm's last oscillation, and the 0.1 s by which images come late."""
 
 
-class GuardedLooks(GuardedMoves):
+class GuardedLooks(GuardedReturns):
     """Looks from the wrist; arguments and errors as of `Manipulator`."""
 
-    held: HeldObject | None
-    _last_scene: CollisionScene
     _wrist: Camera | None
     _scenes: GraspScenes
-    _uncovered: Callable[[Frame], Frame]
 
     def look(self, point_base: FloatArray, frame: Frame) -> Frame:
         """Take an image of a place with the wrist camera, from the side that another image did not see, and park.
@@ -78,18 +76,13 @@ class GuardedLooks(GuardedMoves):
         scene = CollisionScene(levelled_obstacles(frame), table_z=workspace.TABLE_Z)
         q = self._arm.state().q
         T_tip_camera = invert(self._kinematics.fk(q)) @ self._wrist.capture().T_base_camera
-        failures: list[ToolError] = []
-        for views in views_of(point_base, frame):
-            try:
-                there = self._plan(q, PoseGoal(views @ invert(T_tip_camera)), scene)
-                back = self._plan(there.q[-1], JointGoal(self.robot.park), scene)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                failures.append(error.with_traceback(None))
-                continue
+
+        def there_and_back(views: FloatArray) -> LookPlan:
+            there = self._plan(q, PoseGoal(views @ invert(T_tip_camera)), scene)
+            back = self._plan(there.q[-1], JointGoal(self.robot.park), scene)
             return LookPlan((there, back), self._kinematics.fk(there.q[-1]), scene, frame, self._gripper.max_opening)
-        raise failures.pop(0)
+
+        return first_planned(views_of(point_base, frame), there_and_back)
 
     def run_look(self, plan: LookPlan) -> Frame:
         """The second half of `look`: moves. The arm must be where it was when the plan was made."""

@@ -6,24 +6,24 @@ the jaws until they are steady, after lifting and before each placement, and a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import invert, transform
+from toolhand.tool_nodes.geometry import invert, shifted, transform
 from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
-from toolhand.tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
+from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip, wrong_object
 from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
-from toolhand.tool_nodes.motion.holding import GuardedHolding
 from toolhand.tool_nodes.motion.looking import SETTLES_S, GuardedLooks
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, may_go_on
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, first_planned, may_go_on
 from toolhand.tool_nodes.motion.placing import (
     MOST_IN_VAIN,
     PlaceCandidate,
     free_near,
+    inside_candidates,
     no_room,
     no_way,
     out_of_reach,
@@ -38,12 +38,12 @@ from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.motion.skills import GuardedSkills
 from toolhand.tool_nodes.motion.targets import HeldObject, firm_points, held_object, lowered, target_mask
-from toolhand.tool_nodes.motion.trial import GuardedTrials
 from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.hanging import Hanging, what_hangs
-from toolhand.tool_nodes.perception.heights import HeightMap, height_map
+from toolhand.tool_nodes.perception.heights import height_map
 from toolhand.tool_nodes.perception.lifted import what_was_lifted
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
+from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import (
@@ -61,7 +61,7 @@ RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
 
-class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
+class Manipulator(GuardedLooks, GuardedSkills):
     """Runs grasps, placements and looks on an Arm, planned by a Planner.
 
     Args:
@@ -246,28 +246,12 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
     def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
         """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""
         start = self._arm.state().q
-        failures = []
-        for scene in scenes:
-            for back, candidate in product(ways_back(T), (T, mirrored(T))):
-                try:
-                    legs = self._approach_and_descend(start, candidate, back, scene)
-                except ToolError as error:
-                    if error.code in NOBODY_MOVES:
-                        raise
-                    failures.append(error.with_traceback(None))
-                    continue
-                return legs, candidate, scene
-        raise failures.pop(0)
 
-    def _has_lost(self) -> bool:
-        """True, and nothing is held any more, if the jaws have closed on nothing; they are watched where they moved."""
-        opening = self._arm.state().opening_m
-        if self.held is not None and opening < self.held.opening_m - CARRIED_M:
-            opening = steady_grip(self._arm).opening_m
-        if self.held is None or opening >= EMPTY_OPENING:
-            return False
-        self.held = None
-        return True
+        def to(way: tuple[CollisionScene, FloatArray, FloatArray]) -> tuple[Legs, FloatArray, CollisionScene]:
+            scene, back, candidate = way
+            return self._approach_and_descend(start, candidate, back, scene), candidate, scene
+
+        return first_planned(product(scenes, ways_back(T), (T, mirrored(T))), to)
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -292,12 +276,9 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         """The first half of `place`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
         self._require_uncovered(frame)
-        held = self.held
-        if held is None:
-            raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
-        if self._has_lost():
-            raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
-        point = settled_inside(point_base, held, height_map(frame))
+        held = self._require_held("place")
+        heights = seen_heights(frame)
+        point = settled_inside(point_base, held, heights) if is_cavity(heights, point_base) else point_base
         try:
             if not self.robot.reach.contains(point[:2]):
                 raise out_of_reach(point[:2], self.robot.reach)
@@ -315,12 +296,15 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
 
     def plan_stand(self, held: HeldObject, point_base: FloatArray, frame: Frame) -> PlacePlan:
         """A plan that sets an object, held in some orientation, down on a point (3,) of an image. Raises ToolError."""
-        heights = height_map(frame)
         scene = self._carrying(CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z), held)
-        legs, chosen = self._plan_place(point_base, held, heights, scene, frame)
+        finely = seen_heights(frame)
+        into = is_cavity(finely, point_base)
+        heights, candidates = (finely, inside_candidates) if into else (height_map(frame), place_candidates)
+        ways = candidates(point_base, held, heights, self.robot.reach)
+        legs, chosen = self._plan_place(ways, scene, point_base, lambda: no_room(point_base, held, heights, frame))
         release = self._gripper.clipped(self._arm.state().opening_m + RELEASE)
         back = self._plan_back(legs[1].q[-1], chosen.T_base_gripper, replace(scene, attached=(), opening_m=release))
-        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame, back, self._share)
+        return PlacePlan(legs, chosen, scene, into, release, frame, back, self._share)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
@@ -365,33 +349,24 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
         """
         if T[2, 2] < -DOWNWARDS:
             return None
-        for back in ways_back(T):
-            before = T.copy()
-            before[:3, 3] += back
-            try:
-                return self._plan(q, LinearGoal(before), scene)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-        return None
-
-    def _carrying(self, scene: CollisionScene, held: HeldObject) -> CollisionScene:
-        """The obstacles of a scene, with what is held in the hand."""
-        opening = self._gripper.clipped(held.opening_m)
-        return replace(scene, attached=(held.box,), opening_m=opening, yielding_m=0.0)
+        try:
+            return first_planned(ways_back(T), lambda back: self._plan(q, LinearGoal(shifted(T, back)), scene))
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
+            return None
 
     def _dropped(self, scene: CollisionScene) -> None:
         self._park(scene)
         raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
 
     def _plan_place(
-        self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene, frame: Frame
+        self, ways: Iterable[PlaceCandidate], scene: CollisionScene, point: FloatArray, none: Callable[[], ToolError]
     ) -> tuple[Legs, PlaceCandidate]:
         start, above = self._arm.state().q, np.array([0.0, 0.0, APPROACH])
         failure: ToolError | None = None
         tried = in_vain = 0
-        for candidate in place_candidates(point, held, heights, self.robot.reach):
+        for candidate in ways:
             tried += 1
             T, approach = candidate.T_base_gripper, None
             if not self._planner.reachable(T, scene):
@@ -406,4 +381,4 @@ class Manipulator(GuardedHolding, GuardedLooks, GuardedTrials, GuardedSkills):
             in_vain += approach is None
             if in_vain == MOST_IN_VAIN:
                 break
-        raise no_way(point, failure) if tried else no_room(point, held, heights, frame)
+        raise no_way(point, failure) if tried else none()

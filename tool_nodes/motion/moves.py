@@ -6,15 +6,16 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
-from toolhand.tool_nodes.geometry import rotation_angle
+from toolhand.tool_nodes.geometry import rotation_angle, shifted
 from toolhand.tool_nodes.motion.approval import PlannedMotion
-from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
+from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, MotionGuard
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.limits import MotionLimits, require_share
-from toolhand.tool_nodes.motion.plans import GraspPlan, Legs, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
+from toolhand.tool_nodes.motion.plans import Legs
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
@@ -31,6 +32,9 @@ from toolhand.tool_nodes.types import (
     PoseGoal,
     Trajectory,
 )
+
+Alternative = TypeVar("Alternative")
+Planned = TypeVar("Planned")
 
 NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands; and
@@ -49,6 +53,23 @@ def may_go_on(error: ToolError) -> bool:
     return error.code not in NOBODY_MOVES and (
         error.code is not ErrorCode.EXECUTION_FAILED or isinstance(error, HeldUp)
     )
+
+
+def first_planned(alternatives: Iterable[Alternative], plan: Callable[[Alternative], Planned]) -> Planned:
+    """The plan of the first alternative that has one.
+
+    Raises:
+        ToolError: That of the first alternative where none has a plan; of any at once after which nobody moves.
+    """
+    failures: list[ToolError] = []
+    for each in alternatives:
+        try:
+            return plan(each)
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
+            failures.append(error.with_traceback(None))
+    raise failures.pop(0)  # out of the list: its traceback holds this frame
 
 
 class GuardedMoves:
@@ -80,8 +101,6 @@ class GuardedMoves:
         self._share = 1.0
         self._on_stage = on_stage
 
-    _backed_out: Callable[[HeldUp], ToolError]
-
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
         return self._arm.job()
@@ -102,23 +121,6 @@ class GuardedMoves:
             yield
         finally:
             self._share = before
-
-    @contextlib.contextmanager
-    def _permit(self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan) -> Iterator[None]:
-        """Within it the plan may run; where a leg of it is held up, the arm backs out and parks, and the error says so.
-
-        Raises:
-            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ...
-        """
-        if self.guard.in_force is Mode.ASK:
-            self._on_stage("waiting for approval")
-        with self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged):
-            try:
-                yield
-            except HeldUp as error:
-                if isinstance(plan, (ParkPlan, TrialPlan)):  # the way back itself, and what a person watches
-                    raise
-                raise self._backed_out(error) from error
 
     def _unchanged(self, motion: PlannedMotion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
@@ -161,21 +163,10 @@ class GuardedMoves:
         """Straight up from where the arm is measured, which may not be where it should be: by the first height that can
         be planned [m]."""
         self._on_stage(stage)
-        failures: list[ToolError] = []
         q = self._arm.state().q
-        for height in heights:
-            raised = self._kinematics.fk(q)
-            raised[2, 3] += height
-            try:
-                trajectory = self._plan(q, LinearGoal(raised), scene, speed)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                failures.append(error.with_traceback(None))
-                continue
-            self._follow(trajectory, stage)
-            return
-        raise failures.pop()  # out of the list: its traceback holds this frame
+        T = self._kinematics.fk(q)
+        goals = (LinearGoal(shifted(T, (0.0, 0.0, height))) for height in heights)
+        self._follow(first_planned(goals, lambda goal: self._plan(q, goal, scene, speed)), stage)
 
     def _approach_and_descend(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
@@ -187,9 +178,7 @@ class GuardedMoves:
     def _approach(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float
     ) -> Trajectory:
-        before = T.copy()
-        before[:3, 3] += back
-        return self._plan(start, PoseGoal(before[None]), replace(scene, yielding_m=0.0), speed)
+        return self._plan(start, PoseGoal(shifted(T, back)[None]), replace(scene, yielding_m=0.0), speed)
 
     def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
         return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))

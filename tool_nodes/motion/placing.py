@@ -12,7 +12,7 @@ from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import pose, rotation_z
 from toolhand.tool_nodes.motion.robot_model import Reach
 from toolhand.tool_nodes.motion.targets import HeldObject, ray_to_base, shown_at
-from toolhand.tool_nodes.perception.containers import is_cavity, seen_inside
+from toolhand.tool_nodes.perception.containers import clearance, is_cavity, seen_inside
 from toolhand.tool_nodes.perception.heights import HeightMap, height_map
 from toolhand.tool_nodes.perception.placed import rise, seen_heights
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -35,10 +35,16 @@ NEAREST_M = 0.15
 """A place that is offered for one that is taken lies no farther from it [m]; a round figure."""
 _INSIDE_M = 0.08
 """So far around a point a container is searched for room [m]: half of the largest one; a round figure."""
-_MOST_OUTSIDE = 24
-"""Places outside of a container that are met in that search before it ends [-]; each takes some 10 ms."""
-_ALIKE = 0.04
-"""Shares of an object's base that lie on something are alike up to this [-]: a cell of 1 cm under the smallest one."""
+_TURNS_INSIDE = np.deg2rad(10.0 * np.arange(36))
+"""Turns of the hand that are looked at in a container [rad]: what just fits along its diagonal fits in 10 degrees."""
+_CLEAR_M = 0.005
+"""An object that is so far from the walls of a container falls into it [m]: more is no better."""
+_FINE_M = 0.002
+"""Ways to let go of an object in a container that are so much clearer of its walls are better [m]: half a cell."""
+_NOT_IN = (1000, 0)
+"""An object that reaches beyond what is seen around a container."""
+_SHARE = 0.1
+"""Shares of an object's base over other objects in a container are alike up to this [-]; a round figure."""
 _SPARE_M = 0.005
 """Room that a place which is offered has beside the object [m]: a point of the picture is rounded to 1 mm."""
 _TURNS = 8
@@ -55,7 +61,7 @@ _NEAR_M = 0.03
 
 _DROPS = ((0.004, 0.015), (0.03,))
 """Heights of release [m]; every shift is tried with the first group before any with the next. A round figure."""
-_DROPS_INTO = ((0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13),)
+_DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
 """The same for what is dropped into a container, over whose rim the fingers may have to stay."""
 
 MOST_IN_VAIN = 12
@@ -119,37 +125,62 @@ def _cells_under(
 
 
 def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, reach: Reach) -> Iterator[PlaceCandidate]:
-    """Hand poses that set the held object down on a point (3,) of the base frame.
+    """Hand poses that set the held object down on a point (3,) of the base frame, most literal first.
 
-    Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim; the
-    turns by which the least of it lies on walls and on other objects come first. On open ground it must rest on one
-    surface, and may come to rest 1 cm beside the point if the point itself has too little room.
+    It must rest on one surface, and may come to rest 1 cm beside the point if the point itself has too little room.
     """
-    into = is_cavity(heights, point)
-    shifts = [np.zeros(2)]
-    if not into:
-        shifts += [_NUDGE * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
+    shifts = [np.zeros(2), *(_NUDGE * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4)]
     turns = [rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS]
-    for drops, shift in product(_DROPS_INTO if into else _DROPS, shifts):
+    for drops, shift in product(_DROPS, shifts):
         target = point + np.array([*shift, 0.0])
         if not reach.contains(target[:2]):
             continue
-        ways = list(product(drops, turns))
-        if into:
-            covers = [round(_covers(heights, target, R, held) / _ALIKE) for R in turns]
-            ways = [ways[k] for k in np.argsort(np.tile(covers, len(drops)), kind="stable")]
-        for drop, R in ways:
-            support = float(point[2]) if into else _support(heights, target, R, held)
-            if support is None:
-                continue
-            position = np.array([*target[:2], support + drop]) - R @ held.middle
-            yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
+        for drop, R in product(drops, turns):
+            support = _support(heights, target, R, held)
+            if support is not None:
+                yield _released(np.array([*target[:2], support]), drop, R, held)
 
 
-def _covers(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float:
-    """Share [0..1] of the base of a held object that is over what rises from a point (3,); 1 where most is unseen."""
-    seen = _seen_under(heights, *_base_at(target, R, held))
-    return float(np.mean(seen > target[2] + STEP_TOLERANCE)) if len(seen) else 1.0
+def inside_candidates(
+    point: FloatArray, held: HeldObject, heights: HeightMap, reach: Reach
+) -> Iterator[PlaceCandidate]:
+    """Hand poses that let the held object go in a cavity, over a point (3,) of the base frame.
+
+    It is lowered as far as the hand, the walls and what lies there allow, so that poses rise up to above the rim; the
+    turns by which it is clear of the walls, and then of other objects, come first.
+    """
+    if not reach.contains(point[:2]):
+        return
+    clear = clearance(heights, point)
+    turns = [rotation_z(yaw) @ held.R_base_gripper for yaw in _TURNS_INSIDE]
+    for R in sorted(turns, key=lambda R: _lies_badly(heights, clear, point, R, held)):
+        for drop in _DROPS_INTO:
+            yield _released(point, drop, R, held)
+
+
+def _released(point: FloatArray, drop: float, R: FloatArray, held: HeldObject) -> PlaceCandidate:
+    """Letting go of a held object so far [m] over a point (3,), with the hand's orientation R (3, 3)."""
+    return PlaceCandidate(pose(R, point + np.array([0.0, 0.0, drop]) - R @ held.middle), point)
+
+
+def _lies_badly(
+    heights: HeightMap, clear: FloatArray, target: FloatArray, R: FloatArray, held: HeldObject
+) -> tuple[int, int]:
+    """How far the base of a held object at a point (3,) in a container is from being clear of its walls, and how much
+    of it is over other objects: more is worse; what lies on others falls in with them.
+
+    Args:
+        heights: Heights of all that stands on the table.
+        clear: Distances (nx, ny) of its cells from the walls, see `clearance`.
+        target, R, held: See `_base_at`.
+    """
+    xy, found, _ = _cells_under(heights, *_base_at(target, R, held))
+    if not len(xy):
+        return _NOT_IN
+    i, j = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int).T
+    high = np.nan_to_num(found) > target[2] + STEP_TOLERANCE
+    within = min(float(clear[i, j].min()), _CLEAR_M)
+    return round((_CLEAR_M - within) / _FINE_M), round(float(np.mean(high)) / _SHARE)
 
 
 def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
@@ -176,25 +207,21 @@ def _base_at(target: FloatArray, R: FloatArray, held: HeldObject) -> tuple[Float
 def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> FloatArray:
     """The place (3,) in a container that is nearest to a point in it (3,), and has room for the held object [m].
 
-    Where nothing in it has, the place where the least of the object would lie on walls and on other objects; the point
-    itself where it is in no container.
+    Where nothing in it has, the place where it is best clear of the walls, and then of other objects.
     """
-    if not is_cavity(heights, point):
-        return point
-    places = [point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))]
-    turned = [rotation_z(yaw) @ held.R_base_gripper for yaw in _YAWS[:_TURNS]]
-    covers, outside = list[float](), 0
-    for place in places:
-        covers.append(round(min(_covers(heights, place, R, held) for R in turned) / _ALIKE))
-        if covers[-1] > 0:
+    turned = [rotation_z(yaw) @ held.R_base_gripper for yaw in _TURNS_INSIDE[: len(_TURNS_INSIDE) // 2]]
+    clear, narrow = clearance(heights, point), float(held.box.half_extents[:2].min())
+    best, least = point, _NOT_IN
+    for place in (point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))):
+        i, j = int((place[0] - heights.x0) / heights.cell), int((place[1] - heights.y0) / heights.cell)
+        if place is not point and clear[i, j] < narrow - _NUDGE:
             continue
-        if place is point or is_cavity(heights, place):
-            return place
-        covers[-1], outside = np.inf, outside + 1
-        if outside == _MOST_OUTSIDE:
-            break
-    best = [int(k) for k in np.argsort(covers, kind="stable")[:_MOST_OUTSIDE] if covers[k] < np.inf]
-    return next((places[k] for k in best if k == 0 or is_cavity(heights, places[k])), point)
+        badly = min(_lies_badly(heights, clear, place, R, held) for R in turned)
+        if badly < least:
+            best, least = place, badly
+            if badly == (0, 0):
+                break
+    return best
 
 
 def free_near(

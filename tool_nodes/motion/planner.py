@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from toolhand.tool_nodes.geometry import shifted
 from toolhand.tool_nodes.motion.collision import CLOSE_RESOLUTION, FINE_RESOLUTION, RESOLUTION, Checker
 from toolhand.tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
@@ -35,7 +36,6 @@ from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
 from toolhand.tool_nodes.motion.scene_model import SceneModels
 from toolhand.tool_nodes.motion.timing import time_path, time_waypoints
-from toolhand.tool_nodes.ports import PlannerStats
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import (
     CollisionScene,
@@ -84,7 +84,6 @@ class EmbeddedPlanner:
 
     Attributes:
         robot: The robot.
-        stats: Counted work of the last call.
     """
 
     def __init__(self, seed: int = 0, robot: RobotModel | None = None, planning_s: float | None = None) -> None:
@@ -96,7 +95,6 @@ class EmbeddedPlanner:
         axes = self._kinematics.axes(robot.park)
         # Which way the first joint turns the arm about the base's Z, and the last one the hand about its own.
         self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
-        self.stats = PlannerStats()
 
     def reseed(self, seed: int) -> None:
         """Answer from now on as a new one with this seed would."""
@@ -127,7 +125,6 @@ class EmbeddedPlanner:
         start = check_start(start, self.robot)
         check_speed(speed)
         checker = Checker(self._models.of(scene), start)
-        self._kinematics.iterations = 0
         try:
             if isinstance(goal, LinearGoal):
                 return self._plan_linear(start, goal, scene, checker, speed)
@@ -140,8 +137,6 @@ class EmbeddedPlanner:
         except ToolError as error:
             # The frames that it passed hold it, and it them: only the garbage collector would part them.
             raise error.with_traceback(None) from None
-        finally:
-            self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
         raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene, back: FloatArray | None = None) -> bool:
@@ -160,23 +155,17 @@ class EmbeddedPlanner:
         # Only on the line objects yield.
         strict = back is not None and scene.yielding_m > 0.0
         before = Checker(self._models.of(replace(scene, yielding_m=0.0))) if strict else checker
-        self._kinematics.iterations = 0
-        first = T.copy()
-        if back is not None:
-            first[:3, 3] += back
-        found = False
+        first = T if back is None else shifted(T, back)
         if all(reach_error(each, scene, self.robot) is None for each in (T, first)):
             for q in self._configurations(first, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS):
                 if not before.free(q):
                     if before.hand_refused():
                         break
                 elif back is None or self._line_free(q, T, checker):
-                    found = True
-                    break
+                    return True
                 elif checker.hand_refused():
                     break
-        self.stats = PlannerStats(self._kinematics.iterations, checker.checks)
-        return found
+        return False
 
     # -- goals ---------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from toolhand.tool_nodes.ports import Planner, PlannerStats
+from toolhand.tool_nodes.ports import Planner
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
 
@@ -19,11 +19,6 @@ class PlannerWrapper:
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-
-    @property
-    def stats(self) -> PlannerStats:
-        """See ports.Planner."""
-        return self._planner.stats
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         """See ports.Planner."""

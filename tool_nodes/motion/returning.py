@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from toolhand.tool_nodes.geometry import shifted
 from toolhand.tool_nodes.motion.approval import MotionStep
 from toolhand.tool_nodes.motion.grasp_scenes import APPROACH
-from toolhand.tool_nodes.motion.guard import LIFT_M, Mode
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, GuardedMoves, HeldUp, may_go_on
-from toolhand.tool_nodes.motion.plans import ParkPlan
-from toolhand.tool_nodes.motion.targets import HeldObject
+from toolhand.tool_nodes.motion.guard import LIFT_M, Mode, recorded
+from toolhand.tool_nodes.motion.holding import GuardedHolding
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, HeldUp, first_planned, may_go_on
+from toolhand.tool_nodes.motion.plans import GraspPlan, LookPlan, ParkPlan, PlacePlan, SkillPlan, TrialPlan
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.scene_change import changed
 from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal, LinearGoal, Trajectory
@@ -24,13 +26,17 @@ AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
 
-class GuardedReturns(GuardedMoves):
-    """Ways back to the park position; arguments and errors as of `Manipulator`."""
+TRIAL_M = 0.02
+"""Length of the first motion, straight up [m]: seen from two metres away, and shorter than the fingers are high."""
 
-    held: HeldObject | None
+_TRIAL_SPEED = 0.2
+"""Share of the allowed speed of the first motion [-]: a person can press the emergency stop during it."""
+
+
+class GuardedReturns(GuardedHolding):
+    """Ways back to the park position, and the first way up and back; arguments and errors as of `Manipulator`."""
+
     _last_scene: CollisionScene
-    _has_lost: Callable[[], bool]
-    _carrying: Callable[[CollisionScene, HeldObject], CollisionScene]
 
     @property
     def _parked(self) -> bool:
@@ -58,6 +64,23 @@ class GuardedReturns(GuardedMoves):
                 raise
             return error.with_traceback(None)
         return None
+
+    @contextlib.contextmanager
+    def _permit(self, plan: GraspPlan | PlacePlan | LookPlan | ParkPlan | TrialPlan | SkillPlan) -> Iterator[None]:
+        """Within it the plan may run; where a leg of it is held up, the arm backs out and parks, and the error says so.
+
+        Raises:
+            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ...
+        """
+        if self.guard.in_force is Mode.ASK:
+            self._on_stage("waiting for approval")
+        with self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged):
+            try:
+                yield
+            except HeldUp as error:
+                if isinstance(plan, (ParkPlan, TrialPlan)):  # the way back itself, and what a person watches
+                    raise
+                raise self._backed_out(error) from error
 
     def _backed_out(self, error: HeldUp) -> ToolError:
         failure = self._retreat(keep=True)
@@ -137,18 +160,50 @@ class GuardedReturns(GuardedMoves):
         scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.
-        for height in (LIFT_M, 0.06, 0.03):
-            raised = T.copy()
-            raised[2, 3] += height
-            try:
-                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=()), speed))
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-            break
+        goals, free = (
+            (LinearGoal(shifted(T, (0.0, 0.0, h))) for h in (LIFT_M, 0.06, 0.03)),
+            replace(scene, boxes=(), attached=()),
+        )
+        try:
+            steps.append(first_planned(goals, lambda goal: self._plan(q, goal, free, speed)))
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
         last = steps[-1] if steps else None
         start = last.q[-1] if isinstance(last, Trajectory) else q
         steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED * speed))
         frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
         return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
+
+    # -- the first motion of an arm that nobody has moved yet ---------------------------------------
+
+    def try_motion(self) -> float:
+        """Move the gripper straight up by `TRIAL_M` and back to where it was, once a person has approved.
+
+        Returns:
+            Height that was measured at the top, above where the motion began [m].
+
+        Raises:
+            ToolError: IK_FAILED, PLAN_FAILED, OUT_OF_WORKSPACE or NOT_APPROVED before anything moved; EXECUTION_FAILED,
+                CONTROLLER_FAULT, STOPPED.
+        """
+        with self.job(), self.guard.at_least(Mode.ASK):
+            plan = self._plan_trial()
+            with self._permit(plan):
+                up, back = plan.legs
+                self._follow(up, "the way up")
+                height = self._kinematics.fk(self._arm.state().q)[2, 3] - self._kinematics.fk(up.q[0])[2, 3]
+                self._follow(back, "the way back")
+        return float(height)
+
+    @recorded("plan the first motion")
+    def _plan_trial(self) -> TrialPlan:
+        self._on_stage("planning")
+        # Whatever stands around the hand, straight up leads away from it.
+        scene = replace(self._last_scene, boxes=(), attached=())
+        q = self._arm.state().q
+        T = self._kinematics.fk(q)
+        raised = shifted(T, (0.0, 0.0, TRIAL_M))
+        up = self._plan(q, LinearGoal(raised), scene, _TRIAL_SPEED)
+        back = self._plan(up.q[-1], LinearGoal(T), scene, _TRIAL_SPEED)
+        return TrialPlan((up, back), raised, self._camera.capture())

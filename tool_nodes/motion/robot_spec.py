@@ -12,6 +12,7 @@ from toolhand.tool_nodes.motion.robot_file import read_file, robot_error
 from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.motion.urdf import compiled
 from toolhand.tool_nodes.plain_yaml import PlainYamlError, load
+from toolhand.tool_nodes.results import words_of
 
 _DRIVEN_TENDON = "fingers"
 
@@ -57,8 +58,9 @@ def load_robot_spec(robot: RobotModel) -> mujoco.MjSpec:
         for first, second in overlay["exclude"]:
             spec.add_exclude(bodyname1=first, bodyname2=second)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise robot_error(robot.simulation_path, f"a value is missing or of the wrong kind: {why}") from error
+        raise robot_error(
+            robot.simulation_path, f"a value is missing or of the wrong kind: {words_of(error)}"
+        ) from error
     return spec
 
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import ndimage
+from scipy.spatial.transform import Rotation
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.geometry import pose, rotation_z, shifted
 from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip
 from toolhand.tool_nodes.motion.guard import LIFT_M, recorded
 from toolhand.tool_nodes.motion.limits import require_share
-from toolhand.tool_nodes.motion.moves import NOBODY_MOVES
+from toolhand.tool_nodes.motion.moves import NOBODY_MOVES, first_planned
 from toolhand.tool_nodes.motion.plans import PlacePlan, SkillPlan
 from toolhand.tool_nodes.motion.returning import GuardedReturns
 from toolhand.tool_nodes.motion.targets import HeldObject
-from toolhand.tool_nodes.motion.turning import stood_up
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, HeightMap, height_map
 from toolhand.tool_nodes.perception.obstacles import fit_obstacles
 from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import (
+    Box,
     CollisionScene,
     FloatArray,
     Frame,
@@ -108,17 +109,6 @@ class GuardedSkills(GuardedReturns):
             state = self._arm.state()
             return SkillOutcome(told, state.opening_m, max(0.0, state.stamp - began))
 
-    @property
-    def _called(self) -> str:
-        return self.held.called or "thing" if self.held is not None else ""
-
-    def _require_held(self, what: str) -> HeldObject:
-        if self._has_lost():
-            raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
-        if self.held is None:
-            raise ToolError(ErrorCode.NOT_HOLDING, f"The gripper holds nothing to {what}.", "Grasp an object first.")
-        return self.held
-
     def _run(self, plan: SkillPlan, stage: str) -> None:
         """Run the steps of a plan; call within `_permit`."""
         for step in plan.steps:
@@ -181,8 +171,7 @@ class GuardedSkills(GuardedReturns):
     def _plan_lift(self, asked: SkillRequest, frame: Frame) -> SkillPlan:
         self._on_stage("planning")
         q = self._arm.state().q
-        raised = self._kinematics.fk(q)
-        raised[2, 3] += asked.distance_m
+        raised = shifted(self._kinematics.fk(q), (0.0, 0.0, asked.distance_m))
         # Whatever stands around the hand, straight up leads away from it.
         up = self._plan(q, LinearGoal(raised), replace(self._now(self._last_scene), boxes=()), asked.speed)
         return SkillPlan("Lift the gripper", (up,), raised, frame)
@@ -227,19 +216,10 @@ class GuardedSkills(GuardedReturns):
         R, tip = np.diag([1.0, -1.0, -1.0]), np.array([0.0, 0.0, self._gripper.fingertip_depth(0.0)])
         if self.held is not None:
             R, tip = self.held.R_base_gripper, self.held.middle
-        q, failures = self._arm.state().q, []
-        for point in lowest:
-            turned = [rotation_z(float(yaw)) @ R for yaw in _YAWS]
-            poses = np.array([pose(each, point - each @ tip) for each in turned])
-            try:
-                way = self._plan(q, PoseGoal(poses), scene, speed)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                failures.append(error.with_traceback(None))
-                continue
-            return way, self._kinematics.fk(way.q[-1])
-        raise failures.pop(0)
+        q, turned = self._arm.state().q, [rotation_z(float(yaw)) @ R for yaw in _YAWS]
+        goals = (PoseGoal(np.array([pose(each, point - each @ tip) for each in turned])) for point in lowest)
+        way = first_planned(goals, lambda goal: self._plan(q, goal, scene, speed))
+        return way, self._kinematics.fk(way.q[-1])
 
     # -- with an object --------------------------------------------------------------------------
 
@@ -309,28 +289,26 @@ class GuardedSkills(GuardedReturns):
         if asked.point is None:
             raise invalid("stand_upright needs a point.")
         called = self._called
-        for turned in list(stood_up(held)) or [held]:
-            try:
-                plan = self.plan_stand(turned, asked.point, frame)
-            except ToolError as error:
-                if error.code in NOBODY_MOVES:
-                    raise
-                continue
-            self.run_place(plan)
-            high = 2.0 * float(turned.box.half_extents[2])
-            seen = seen_heights(self._camera.capture()).support_height(plan.candidate.point[:2], _BESIDE_M)
-            if seen < _STANDS_SHARE * high:
-                raise ToolError(
-                    ErrorCode.OBJECT_DROPPED,
-                    f"The {called} does not stay upright: what is seen there is {100 * seen:.0f} cm high, and not "
-                    f"{100 * high:.0f} cm.",
-                )
-            return f"The {called} stands on the table, upright."
-        raise ToolError(
-            ErrorCode.PLACE_BLOCKED,
-            f"The {called} cannot be turned upright there as the gripper holds it.",
-            'An operator says "put it down".',
-        )
+        point = asked.point
+        try:
+            turned, plan = first_planned(
+                list(stood_up(held)) or [held], lambda each: (each, self.plan_stand(each, point, frame))
+            )
+        except ToolError as error:
+            if error.code in NOBODY_MOVES:
+                raise
+            sentence = f"The {called} cannot be turned upright there as the gripper holds it."
+            raise ToolError(ErrorCode.PLACE_BLOCKED, sentence, 'An operator says "put it down".') from error
+        self.run_place(plan)
+        high = 2.0 * float(turned.box.half_extents[2])
+        seen = seen_heights(self._camera.capture()).support_height(plan.candidate.point[:2], _BESIDE_M)
+        if seen < _STANDS_SHARE * high:
+            raise ToolError(
+                ErrorCode.OBJECT_DROPPED,
+                f"The {called} does not stay upright: what is seen there is {100 * seen:.0f} cm high, and not "
+                f"{100 * high:.0f} cm.",
+            )
+        return f"The {called} stands on the table, upright."
 
 
 _STANDS_SHARE = 0.7
@@ -368,3 +346,38 @@ _HALF_AN_OBJECT_M = 0.08
 
 def _scene_of(frame: Frame) -> CollisionScene:
     return CollisionScene(fit_obstacles(frame), table_z=workspace.TABLE_Z)
+
+
+_STANDS = 1.2
+"""An object lies where it is longer than it is high by more than this factor [-]; a round figure, for cubes and
+balls."""
+
+
+def stood_up(held: HeldObject) -> Iterator[HeldObject]:
+    """The object as it is to be set down on either end: by a quarter turn of the hand that swings its length upright.
+
+    Nothing for an object that stands already.
+    """
+    R_box, half = held.box.T_parent_box[:3, :3], np.asarray(held.box.half_extents)
+    length = int(np.argmax(half[:2]))
+    if half[length] <= _STANDS * half[2]:
+        return
+    along = held.R_base_gripper @ R_box[:, length]
+    axis = np.cross(along, [0.0, 0.0, 1.0])
+    for angle in (np.pi / 2, -np.pi / 2):
+        R = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix() @ held.R_base_gripper
+        yield _turned(held, R)
+
+
+def _turned(held: HeldObject, R: FloatArray) -> HeldObject:
+    """The object in a hand of another orientation R (3, 3): its box is named by the axis that is upright now."""
+    T, half = held.box.T_parent_box, np.asarray(held.box.half_extents)
+    upright = int(np.argmax(np.abs((R @ T[:3, :3])[2])))
+    order = [(upright + 1) % 3, (upright + 2) % 3, upright]
+    box = T.copy()
+    box[:3, :3] = T[:3, :3][:, order]
+    if (R @ box[:3, 2])[2] < 0.0:
+        box[:3, 1:3] *= -1.0
+    half = half[order]
+    middle = box[:3, 3] - box[:3, 2] * half[2]
+    return replace(held, box=Box(box, half), R_base_gripper=R, middle=middle)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import backproject, invert, pose, project, rotation_z, transform
+from toolhand.tool_nodes.geometry import backproject, invert, pose, project, rotation_z, shifted, transform
 from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.perception.masks import window_of
 from toolhand.tool_nodes.perception.surface import find_surface, firm_pixels
@@ -196,8 +196,7 @@ def held_object(
 def lowered(held: HeldObject, by: float) -> HeldObject:
     """A held object that reaches lower than was seen, by so much [m]."""
     down = -by * held.R_base_gripper.T[:, 2]
-    T = held.box.T_parent_box.copy()
-    T[:3, 3] += down / 2.0
+    T = shifted(held.box.T_parent_box, down / 2.0)
     box = Box(T, held.box.half_extents + np.array([0.0, 0.0, by / 2.0]))
     return replace(held, box=box, middle=held.middle + down)
 

@@ -15,12 +15,14 @@ WALL_M = 0.02
 """What rises so much above a place is a wall around it [m]; a round figure."""
 _WIDEST_M = 0.13
 """Walls are looked for so far from the place [m]: half the diagonal of the largest bin and a hand's breadth."""
-_STANDS_OUT_M = 0.015
-"""A place that is so much lower than what is seen at it lies inside of a solid object [m]; a round figure."""
 _RIM_M = 0.015
 """What is seen so far outside of the inner side of a wall still lies on the rim [m]; a round figure."""
+_BELOW_RIM_M = 0.01
+"""What is so much lower than the rim is among the contents of a container, and not its walls [m]; a round figure."""
 _DIRECTIONS = 32
 """Directions in which the walls around a point are looked for [-]."""
+_SURROUND = 0.75
+"""Share of the directions in which walls stand about a point that is inside of a container [-]."""
 
 _LEAST_CELLS = 9
 """Cells of what lies beside a container at the least [-]: 15 x 15 mm, as the smallest object has."""
@@ -32,13 +34,26 @@ _GONE_SHARE = 0.5
 
 
 def is_cavity(heights: HeightMap, point: FloatArray) -> bool:
-    """True if walls surround a point (3,) [m]: in at least 6 of 8 directions something rises above it.
+    """True if walls rise around a point (3,) [m], above it and above what is seen at it, in most directions."""
+    lowest = max(float(point[2]), np.nan_to_num(heights.support_height(point[:2], 0.01)))
+    return bool(rim_around(heights, point) > lowest + WALL_M)
 
-    A point inside a solid object is no cavity.
-    """
-    if heights.support_height(point[:2], 0.01) > point[2] + _STANDS_OUT_M:
-        return False
-    return int(np.isfinite(_walls(heights, point, 8, 0.01)).sum()) >= 6
+
+def rim_around(heights: HeightMap, point: FloatArray) -> float:
+    """Greatest height [m] that what stands around a point (2,) or (3,) reaches in most directions."""
+    highest = np.sort(_rays(heights, point)[1].max(axis=1))[::-1]
+    return float(highest[int(np.ceil(_SURROUND * _DIRECTIONS)) - 1])
+
+
+def clearance(heights: HeightMap, point: FloatArray) -> FloatArray:
+    """Distances (nx, ny) of the cells from the walls around a point (3,), and from what rises to the rim [m]; less than
+    zero on them and outside."""
+    away, angles = _polar(heights, point)
+    low = ~(heights.heights > rim_around(heights, point) - _BELOW_RIM_M)
+    rooms, _ = ndimage.label(low & (away < _inner_side(heights, point, angles) + _RIM_M))
+    inside = rooms == rooms[np.unravel_index(int(np.argmin(away)), away.shape)]
+    distances = [ndimage.distance_transform_edt(cells) for cells in (inside, ~inside)]
+    return np.asarray((distances[0] - distances[1]) * heights.cell, float)
 
 
 def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | None:
@@ -56,10 +71,7 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
             rim; NO_DEPTH for an image without depth.
     """
     old, new = (seen_heights(frame) for frame in (before, after))
-    xs, ys = old.centres()
-    dx, dy = xs[:, None] - point[0], ys[None, :] - point[1]
-    away = np.hypot(dx, dy)
-    angles = np.arctan2(dy, dx)
+    away, angles = _polar(old, point)
     inner = _inner_side(old, point, angles)
     inside = away < inner + _RIM_M
     if _is_gone(inside & (away > inner - CELL_M) & (old.heights > point[2] + WALL_M), new, point[2]):
@@ -94,24 +106,35 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
     return None
 
 
-def _walls(heights: HeightMap, point: FloatArray, directions: int, step: float) -> FloatArray:
-    """How far the first wall around a point (3,) is in each direction, from +x on [m]; NaN where there is none."""
-    found = np.full(directions, np.nan)
-    for number, angle in enumerate(np.arange(directions) * 2 * np.pi / directions):
-        for distance in np.arange(0.02, _WIDEST_M, step):
-            at = point[:2] + distance * np.array([np.cos(angle), np.sin(angle)])
-            if heights.support_height(at, 0.006) > point[2] + WALL_M:
-                found[number] = distance
-                break
-    return found
+def _polar(heights: HeightMap, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Distances (nx, ny) [m] and directions [rad] of the cells from a point."""
+    xs, ys = heights.centres()
+    dx, dy = xs[:, None] - point[0], ys[None, :] - point[1]
+    return np.hypot(dx, dy), np.arctan2(dy, dx)
+
+
+def _rays(heights: HeightMap, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Distances (K,) from a point [m], and the greatest height there (`_DIRECTIONS`, K) in each direction, from +x on
+    [m]; what is unseen is table."""
+    distances = np.arange(0.02, _WIDEST_M, heights.cell / 2)
+    angles = np.arange(_DIRECTIONS) * 2 * np.pi / _DIRECTIONS
+    toward = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    xy = point[:2] + distances[:, None] * toward[:, None, :]
+    first = np.floor((xy - (heights.x0, heights.y0)) / heights.cell - 0.5).astype(int)
+    cells = np.clip(first[..., None, :] + _NEXT, 0, np.array(heights.shape) - 1)
+    return distances, np.nan_to_num(heights.heights[cells[..., 0], cells[..., 1]]).max(axis=2)
+
+
+_NEXT = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
 
 
 def _inner_side(heights: HeightMap, point: FloatArray, angles: FloatArray) -> FloatArray:
     """How far the walls around a point are in directions of any shape [rad], between those that were seen [m]."""
-    walls = _walls(heights, point, _DIRECTIONS, CELL_M)
+    distances, found = _rays(heights, point)
+    walls = found > rim_around(heights, point) - _BELOW_RIM_M
+    seen = walls.any(axis=1)
     looked = np.arange(_DIRECTIONS) * 2 * np.pi / _DIRECTIONS
-    seen = np.isfinite(walls)
-    return np.asarray(np.interp(angles, looked[seen], walls[seen], period=2 * np.pi), float)
+    return np.asarray(np.interp(angles, looked[seen], distances[walls.argmax(axis=1)][seen], period=2 * np.pi), float)
 
 
 def _spans(angles: FloatArray) -> bool:

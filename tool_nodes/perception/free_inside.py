@@ -57,7 +57,8 @@ def inside(
     item: FloatArray | None,
     own: BoolArray | None,
 ) -> FloatArray:
-    """The point (3,) of a container's seen floor where an object has most room, or leaves most for another one.
+    """The point (3,) of a container's seen floor where an object has most room, or leaves most for another one; above
+    what lies in it, where no floor is left and the object would not stand out.
 
     Args:
         surface: Surface that the image shows.
@@ -99,7 +100,7 @@ def inside(
     candidates = candidates[workspace.reachable(candidates[:, :2].astype(float))]
     if not len(candidates):
         raise ToolError(ErrorCode.OUT_OF_WORKSPACE, f"The inside of the {name} is beyond the arm's reach.")
-    room = -distance_to_outline(candidates[None, :, :2], rim_outline)[0] - 0.005
+    room = _free(candidates, rim_outline, taken[:0])
     centre, sides, yaw = rectangle(rim_outline)
     crowd = cKDTree(taken).query(candidates[:, :2])[0] if len(taken) else np.full(len(candidates), np.inf)
     if room.max() < 0.03:
@@ -114,17 +115,26 @@ def inside(
     if item is not None and len(item) >= 3:
         width, length = (float(side) for side in rectangle(item)[1][::-1])
         if len(stands) >= _SOMETHING_PX:
-            free = np.minimum(room, np.linalg.norm(candidates[:, None, :2] - _thinned(stands), axis=2).min(axis=1))
+            free = _free(candidates, rim_outline, stands)
             if np.where(np.isfinite(score), free, 0.0).max() < width / 2 - _GIVES_M:
-                raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room left in the {name} for that.")
+                # Above what lies there, as long as its own middle comes to lie below the rim.
+                tall = 0.0 if own is None else float(np.quantile(surface.points[solid_pixels(surface, own)][:, 2], 0.9))
+                high = heights > rim - tall / 2 - _SPARE_M
+                candidates = points[interior & ~high]
+                candidates = candidates[workspace.reachable(candidates[:, :2].astype(float))]
+                free = _free(candidates, rim_outline, points[interior & high])
+                if not len(free) or free.max() < width / 2 - _GIVES_M:
+                    raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room left in the {name} for that.")
+                offset = np.linalg.norm(candidates[:, :2] - centre, axis=1)
+                score = np.zeros(len(candidates))
             score = np.where(np.isfinite(score), np.minimum(free, length / 2 + _SPARE_M) - 0.1 * offset, -np.inf)
         elif not region and area(rim_outline) > _SQUARE * sides[0] * sides[1]:
+            fits = (each for each in (length, width) if 2 * (each + _SPARE_M) <= sides[0])
             score = _leaving_room(
                 score,
                 candidates[:, :2] - centre,
                 np.minimum(room, crowd + _SPARE_M),
-                length,
-                float(sides[0]),
+                next(fits, np.inf),
                 yaw,
                 frame,
             )
@@ -133,27 +143,29 @@ def inside(
     return best
 
 
-def _thinned(points: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Some (M, 2) of many points (N, 3), enough to tell where they are."""
-    return points[:: max(1, len(points) // 200), :2]
+def _free(places: NDArray[np.floating], rim: FloatArray, others: NDArray[np.floating]) -> FloatArray:
+    """How far places (N, 3) inside an outline (K, 2) are from it and from other points (M, 3) [m]."""
+    if not len(places):
+        return np.zeros(0)
+    room = -distance_to_outline(places[None, :, :2], rim)[0] - 0.005
+    return np.asarray(np.minimum(room, cKDTree(others[:, :2]).query(places[:, :2])[0]) if len(others) else room, float)
 
 
 def _leaving_room(
-    score: FloatArray, offsets: FloatArray, room: FloatArray, length: float, long: float, yaw: float, frame: Frame
+    score: FloatArray, offsets: FloatArray, room: FloatArray, side: float, yaw: float, frame: Frame
 ) -> FloatArray:
-    """The scores (N,) of an empty bin's floor by which one more object as long fits beside the first, where it can.
+    """The scores (N,) of an empty bin's floor by which one more object of a kind fits beside the first, where it can.
 
     Args:
         score: Scores (N,) without that.
         offsets: Cells (N, 2) from the middle of the bin [m].
         room: Their distances (N,) from its walls and from what may be noise at them [m].
-        length: Longer side of the object [m].
-        long: Longer side of the bin [m].
-        yaw: Direction of that [rad].
+        side: Side of the object that fits twice along the bin [m]; inf for none.
+        yaw: Direction of the bin's longer side [rad].
         frame: Says how the camera stands.
     """
-    spared = room >= length / 2 + _SPARE_M
-    if not spared.any() or 2 * length + 2 * _SPARE_M > long:
+    spared = room >= side / 2 + _SPARE_M
+    if not spared.any():
         return score
     along = np.array([np.cos(yaw), np.sin(yaw)])
     # At the near end it hides the least of the floor that is left.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from toolhand.tool_nodes.language.referring import FreeSpaceRequest, parse_free_space, parse_noun_phrase, refer
@@ -41,29 +41,8 @@ def point_by_words(
         return [scene.views[k].point for k in refer(text, scene.views, lexicon=lexicon, masks=scene.masks)]
     named = [(view.name, mask) for view, mask in zip(scene.views, scene.masks, strict=True)]
 
-    def masks(phrase: str) -> list[BoolArray]:
-        return [scene.masks[k] for k in _meant(phrase, scene, lexicon)]
-
-    return [free_place(frame, request, masks, named)]
-
-
-def free_place(
-    frame: Frame,
-    request: FreeSpaceRequest,
-    masks: Callable[[str], Sequence[BoolArray]],
-    named: Sequence[tuple[str, BoolArray]],
-) -> tuple[float, float]:
-    """The place of a request whose objects a backend finds by words; arguments and errors as of `find_free_space`.
-
-    Args:
-        frame: An image with depth.
-        request: The place.
-        masks: Gives the pixels (H, W) of everything that a noun phrase means, the likeliest first.
-        named: Names and pixels of what is seen.
-    """
-    item = masks(request.thing)[0] if request.thing else None
-    references = [masks(phrase) for phrase in request.all_references]
-    return find_free_space(frame, request, references, named=named, item=item)
+    references = [[scene.masks[k] for k in _meant(phrase, scene, lexicon)] for phrase in request.references]
+    return [find_free_space(frame, request, references, named=named)]
 
 
 def names_table(text: str) -> bool:

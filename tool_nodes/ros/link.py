@@ -106,3 +106,21 @@ class RosLink:
         if not answer.success:
             raise ToolError(ErrorCode.INTERNAL, f"{name} failed: {answer.message}")
         return str(answer.message)
+
+
+def trigger_once(name: str, domain: int | None, answer_s: float) -> tuple[bool, str] | None:
+    """(success, message) of a std_srvs/Trigger, by a process that does nothing else; None where nobody serves it.
+
+    Args:
+        name: Full name of the service.
+        domain: ROS domain; None for that of the environment.
+        answer_s: Longest wait for the answer [s].
+
+    Raises:
+        ToolError: UNAVAILABLE or TIMEOUT where the server has not answered.
+    """
+    with RosLink({} if domain is None else {"ROS_DOMAIN_ID": str(domain)}) as link:
+        if not link.served(Trigger, [name]):
+            return None
+        answer = link.call(Trigger, name, Trigger.Request(), answer_s)
+    return bool(answer.success), str(answer.message)

@@ -14,12 +14,10 @@ from rclpy.parameter import Parameter
 
 from toolhand.tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
 from toolhand.tool_nodes.records import Rule, record_of
-from toolhand.tool_nodes.results import ToolError, invalid
+from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.ros.calling import Deadlines
 
 T = TypeVar("T")
-
-_A_COUNT = "an integer of 0 or more"
 
 NonEmpty = Annotated[str, Rule("a string that is not empty", bool)]
 Seconds = Annotated[float, Interval(gt=0.0)]
@@ -109,15 +107,18 @@ def seed(node: Node, description: str, use: Callable[[int], None], unfit: Callab
     Raises:
         ToolError: INVALID_ARGUMENT.
     """
-    value = declared(node, "seed", 0, description, read_only=False)
-    if not _is_count(value):
-        raise _wrong("seed", _A_COUNT, value)
+
+    def checked_seed(value: Any) -> int:
+        return record_of(Count, value, at="Parameter seed")
+
+    value = checked_seed(declared(node, "seed", 0, description, read_only=False))
 
     def check(changes: list[Parameter]) -> SetParametersResult:
-        wrong = [change.value for change in changes if change.name == "seed" and not _is_count(change.value)]
-        reason = str(_wrong("seed", _A_COUNT, wrong[0])) if wrong else ""
-        if not reason and any(change.name == "seed" for change in changes) and (why := unfit()):
-            reason = f"seed cannot be set while {why}."
+        try:
+            seeds = [checked_seed(change.value) for change in changes if change.name == "seed"]
+            reason = f"seed cannot be set while {why}." if seeds and (why := unfit()) else ""
+        except ToolError as error:
+            reason = str(error)
         return SetParametersResult(successful=not reason, reason=reason)
 
     def apply(changes: list[Parameter]) -> None:
@@ -128,10 +129,6 @@ def seed(node: Node, description: str, use: Callable[[int], None], unfit: Callab
     node.add_on_set_parameters_callback(check)
     node.add_post_set_parameters_callback(apply)
     use(value)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def deadlines(node: Node) -> Deadlines:
@@ -146,7 +143,3 @@ def declared(node: Node, name: str, default: Any, description: str, read_only: b
     if node.has_parameter(name):  # what several cameras of one node have in common
         return node.get_parameter(name).value
     return node.declare_parameter(name, default, descriptor).value
-
-
-def _wrong(name: str, allowed: str, value: Any) -> ToolError:
-    return invalid(f"Parameter {name} must be {allowed}, got {value!r}.")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from toolhand.tool_nodes.ports import CodeRunner
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
-from toolhand.tool_nodes.sandbox import connection, lockdown, seccomp, wire
+from toolhand.tool_nodes.sandbox import connection, seccomp, wire
 from toolhand.tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -121,12 +121,6 @@ class CodeExecutor:
         self._servers: list[connection.Server] = []
         weakref.finalize(self, _close_all, self._servers)
         _executors.add(self)
-
-    @property
-    def protection(self) -> str:
-        """The layers around a program, e.g. "seccomp + landlock + rlimits"; bubblewrap is certain after the start."""
-        layers = [*(["bubblewrap"] if self._prefix else []), *lockdown.layers()]
-        return " + ".join(layers) + ("" if "landlock" in layers else " (this kernel has no landlock)")
 
     def start(self) -> None:
         """Start the server, so that the first program need not wait. Raises ToolError UNAVAILABLE."""

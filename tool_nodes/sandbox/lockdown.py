@@ -73,8 +73,3 @@ def _drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
         raise OSError(ctypes.get_errno() or errno.EPERM, "the capabilities could not be dropped")
-
-
-def layers() -> list[str]:
-    """What `lock` uses on this machine, outermost last."""
-    return ["seccomp", *(["landlock"] if landlock.abi() else []), "rlimits"]

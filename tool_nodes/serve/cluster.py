@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolhand.tool_nodes.results import Cause, ToolError, invalid, unavailable
+from toolhand.tool_nodes.results import Cause, ToolError, invalid, unavailable, words_of
 from toolhand.tool_nodes.serve import processes, service_file
 from toolhand.tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
 from toolhand.tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
@@ -144,8 +144,7 @@ class ServiceSupervisor:
                 leave()
                 processes.end_all(self.service)
                 if time.monotonic() > until:
-                    why = " ".join(str(error).split())[:200]
-                    raise unavailable(f"Ray does not start on this machine: {why}") from error
+                    raise unavailable(f"Ray does not start on this machine: {words_of(error)}") from error
                 self._say("It did not start; it is tried again.")
             else:
                 self.service = replace(self.service, address=address)

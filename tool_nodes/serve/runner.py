@@ -16,7 +16,7 @@ from typing import Any
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.perception.prompts import BY_IMAGE
 from toolhand.tool_nodes.port_names import PortNames
-from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
+from toolhand.tool_nodes.results import Cause, ErrorCode, ToolError, kind_and_words, unavailable
 from toolhand.tool_nodes.serve.config import ServedEntry
 from toolhand.tool_nodes.serve.requests import PortRequest, references, unpack
 
@@ -155,7 +155,7 @@ class Runner:
     def _give_up(self, error: BaseException) -> ToolError:
         """Memory that has run out once is in pieces: this process answers, and makes room for a new one."""
         self.ending = unavailable(
-            f"The {self.entry.port} {self.entry.name!r} ran out of memory: {_short(error)}.",
+            f"The {self.entry.port} {self.entry.name!r} ran out of memory: {kind_and_words(error)}.",
             "Lower batch, or use a smaller picture.",
             cause=Cause.OUT_OF_MEMORY,
         )
@@ -181,13 +181,7 @@ def _out_of_memory(error: BaseException) -> bool:
 
 
 def _broken(entry: ServedEntry, error: BaseException) -> ToolError:
-    return ToolError(
-        ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {type(error).__name__}: {_short(error)}."
-    )
-
-
-def _short(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+    return ToolError(ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {kind_and_words(error)}.")
 
 
 def _limit_memory(entry: ServedEntry) -> None:

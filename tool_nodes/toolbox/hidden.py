@@ -1,4 +1,7 @@
-"""What is not found where the arm hides a part of the image: the error says so, whichever backend has looked."""
+"""What is not found because of the picture: the error says so, whichever backend has looked, and what to use.
+
+The arm hides a part of it, it shows no things, or it is drawn over.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,13 @@ import numpy as np
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.session import Session
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
+_NOT_OF_THINGS = frozenset(
+    {ErrorCode.EMPTY_MASK, ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.IMAGE_UNUSABLE}
+)
+"""Errors that a picture of no things may be the cause of."""
 _NOT_SEEN = frozenset(
     {
         ErrorCode.EMPTY_MASK,
@@ -38,7 +46,7 @@ def hidden_by_arm(error: ToolError, values: Mapping[str, Any], seen: Frame | Non
     """
     if error.code not in _NOT_SEEN:
         return error
-    image = next((value for value in values.values() if isinstance(value, SessionImage)), None)
+    image = _image_of(values)
     if image is None and seen is not None:
         image = SessionImage(seen.rgb, seen)
     if image is None or image.frame is None:
@@ -67,3 +75,42 @@ def _around(robot: BoolArray, point: FloatArray) -> float:
     low, high = (np.clip((point + side) * size, 0, size).astype(int) for side in (-_AROUND, _AROUND))
     part = robot[low[1] : max(high[1], low[1] + 1), low[0] : max(high[0], low[0] + 1)]
     return float(part.mean()) if part.size else 0.0
+
+
+def not_of_things(error: ToolError, values: Mapping[str, Any], session: Session) -> ToolError:
+    """An error of a call that was given colours of depth, or a drawing, with the picture to use; else as it is.
+
+    Args:
+        error: Error of a tool.
+        values: Checked values of its arguments.
+        session: The conversation.
+    """
+    image = _image_of(values)
+    if error.code not in _NOT_OF_THINGS or image is None:
+        return error
+    number = next((index for index, known in enumerate(session.images) if known is image), None)
+    named = "This picture" if number is None else f"Image {number}"
+    if image.shows:
+        message = f"{named} shows {image.shows} as colours, no things."
+        return ToolError(ErrorCode.IMAGE_UNUSABLE, message, f"Use {_plain(image, session)}.", error.backend)
+    if image.is_whole_frame and image.frame is not None and image.rgb is not image.frame.rgb:
+        hint = f"{named} is drawn over: use {_plain(image, session)}. {error.hint}".rstrip()
+        return error.reworded(hint=hint)
+    return error
+
+
+def _plain(image: SessionImage, session: Session) -> str:
+    """The picture that the camera took, in words: that under a drawing, else the newest."""
+    frames = [image.frame] if image.frame is not None else [known.frame for known in reversed(session.images)]
+    for frame in (frame for frame in frames if frame is not None):
+        for index, known in enumerate(session.images):
+            if known.frame is frame and known.rgb is frame.rgb:
+                return f"the colour picture, image {index}"
+        for name, value in session.variables.items():
+            if isinstance(value, SessionImage) and value.frame is frame and value.rgb is frame.rgb:
+                return f"the colour picture, ${name}"
+    return "a colour picture"
+
+
+def _image_of(values: Mapping[str, Any]) -> SessionImage | None:
+    return next((value for value in values.values() if isinstance(value, SessionImage)), None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from toolhand.tool_nodes.results import ToolResult, invalid
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, ArgumentType, show
 from toolhand.tool_nodes.toolbox.images import FrameWindow, PackedImage, SessionImage
 from toolhand.tool_nodes.types import FloatArray, Frame
+
+if TYPE_CHECKING:
+    from toolhand.tool_nodes.toolbox.session import Session
 
 _SAME_POSE = 1e-3
 """Cameras whose poses differ by no more than this in any entry stand still [-, m]; as `scene_change` has it."""
@@ -119,25 +122,6 @@ class VariableOrigin:
         return f"made by {self.tool}{number}{self.of and f' of {self.of}'}"
 
 
-class Known(Protocol):
-    """What a conversation knows of its variables and images; see `toolbox.Session`."""
-
-    @property
-    def images(self) -> Sequence[SessionImage]:
-        """Images in the order of their indices."""
-
-    @property
-    def seen(self) -> Frame | None:
-        """The newest frame."""
-
-    @property
-    def calls(self) -> int | None:
-        """Number of the call."""
-
-    def origin(self, name: str) -> VariableOrigin | None:
-        """Where a variable comes from; None where that is not known."""
-
-
 def variable_name(words: str) -> str:
     """Words as a `$variable` can carry them: blanks, and whatever else no variable may have, become underscores."""
     return re.sub(r"^(?=[^\WA-Za-z_])|\W", "_", words)
@@ -181,7 +165,7 @@ class Used:
 
     @classmethod
     def by(
-        cls, given: Mapping[str, Any], values: Mapping[str, Any], kinds: Mapping[str, ArgumentType], session: Known
+        cls, given: Mapping[str, Any], values: Mapping[str, Any], kinds: Mapping[str, ArgumentType], session: Session
     ) -> Used:
         """What the arguments of a call are.
 
@@ -217,7 +201,7 @@ class Used:
                     "Make all of them from one picture.",
                 )
 
-    def require_newest(self, name: str, kinds: Mapping[str, ArgumentType], session: Known) -> None:
+    def require_newest(self, name: str, kinds: Mapping[str, ArgumentType], session: Session) -> None:
         """What is meant in the newest image (types with a true `newest`) must be of one taken from the same place.
 
         Raises:
@@ -235,7 +219,9 @@ class Used:
                         "Find the place in that picture.",
                     )
 
-    def origin_of(self, tool: str, value: Any, result: ToolResult, index: int | None, session: Known) -> VariableOrigin:
+    def origin_of(
+        self, tool: str, value: Any, result: ToolResult, index: int | None, session: Session
+    ) -> VariableOrigin:
         """Where a variable comes from that a call has made.
 
         Args:
@@ -251,7 +237,7 @@ class Used:
         return VariableOrigin(value, tool, session.calls, of, self._images(value, given, result, index, session))
 
     def _images(
-        self, value: Any, given: Sequence[SeenPart], result: ToolResult, index: int | None, session: Known
+        self, value: Any, given: Sequence[SeenPart], result: ToolResult, index: int | None, session: Session
     ) -> tuple[SeenPart, ...]:
         if _is_image(value):
             return (SeenPart.of(value, index),)
@@ -265,7 +251,7 @@ class Used:
         return (SeenPart.of(SessionImage(seen.rgb, seen), index),)
 
 
-def image_of(names: Iterable[str], session: Known) -> SessionImage | None:
+def image_of(names: Iterable[str], session: Session) -> SessionImage | None:
     """The camera picture, as it was taken, that the first of some variables belongs to which belongs to one."""
     for name in names:
         origin = session.origin(name)
@@ -283,7 +269,7 @@ def _is_image(value: Any) -> bool:
     return isinstance(value, SessionImage)
 
 
-def _index(given: Any, image: SessionImage, session: Known) -> int | None:
+def _index(given: Any, image: SessionImage, session: Session) -> int | None:
     """The index of an image that was given by index or by a variable; the first that shows the same part."""
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return int(given)

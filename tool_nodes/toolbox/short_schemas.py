@@ -4,7 +4,7 @@ Against the full schema of a tool
 
 - its description ends with the `$variables` that a call sets,
 - an argument whose example is a `$variable` is a string, described by that variable; any other takes no variable,
-- what follows from the image of those variables is left out: see `Derived`,
+- what follows from the image of those variables is left out: see `is_derived`,
 - an argument says its unit where its type has one,
 - forms that only repeat what the toolbox checks (patterns, lengths of texts, bounds of variables) are left out.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, ArgumentType
 
@@ -24,19 +24,10 @@ _MOST = 1e4
 """Greater bounds than this are there for the toolbox alone [-]; a round figure."""
 
 
-@runtime_checkable
-class Derived(Protocol):
-    """A type of argument that follows from the image of the `$variables` beside it, so that a call may leave it out."""
-
-    @property
-    def derived(self) -> bool:
-        """Whether it does."""
-
-
 def is_derived(name: str, kinds: Mapping[str, ArgumentType], variables: Iterable[str]) -> bool:
-    """Whether a call may leave out an argument: its type follows from an image, and others are `$variables` of one."""
-    kind = kinds[name]
-    return isinstance(kind, Derived) and kind.derived and any(other != name for other in variables)
+    """Whether a call may leave out an argument: its type is `derived` from an image, and others are `$variables` of
+    one."""
+    return getattr(kinds[name], "derived", False) and any(other != name for other in variables)
 
 
 def shortened(

@@ -19,10 +19,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, kind_and_words
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, InvalidValue, MissingVariable, show
-from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm
+from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm, not_of_things
 from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, image_of, makes
@@ -34,7 +34,6 @@ from toolhand.tool_nodes.toolbox.spec import TIMEOUT_S as TIMEOUT_S
 from toolhand.tool_nodes.toolbox.spec import ToolSpec as ToolSpec
 from toolhand.tool_nodes.toolbox.spec import specs_of
 from toolhand.tool_nodes.toolbox.spec import tool as tool
-from toolhand.tool_nodes.toolbox.wrong_picture import not_of_things
 
 _COMPARED = 100
 """Characters of an unknown name that are compared with the known ones."""
@@ -253,8 +252,7 @@ class Toolbox:
         except ToolError as error:
             result = ToolResult(error=error)
         except (Exception, SystemExit) as error:  # a backend of another package does not end the process
-            cause = " ".join(str(error).split())[:200]
-            message = f"{name} failed inside: {type(error).__name__}: {cause}."
+            message = f"{name} failed inside: {kind_and_words(error)}."
             result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))
             result.error.__cause__ = error  # type: ignore[union-attr]
         if result.error is not None:

@@ -117,7 +117,8 @@ def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
     """The tools of some suites; their modules are imported now.
 
-    Whoever can move the arm can park it, too, and who can grasp can take aside what is in the way.
+    Whoever can move the arm can park it, too, and who can grasp can take aside what is in the way and find a
+    place for it.
 
     Raises:
         ToolError: As `registry.load`; INVALID_ARGUMENT where two suites have a tool of the same name.
@@ -134,9 +135,10 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
         if "skills" not in chosen:
             providers.append(ParkTools(robot))
         if "clearing" not in chosen and grasps is not None:
-            from toolhand.tool_nodes.tools.clearing.clearing import ClearingTools
+            from toolhand.tool_nodes.tools.clearing.clearing import ClearingTools, FindPlaceTool
 
             providers.append(ClearingTools(backends.segmenter, grasps, robot, printed=False))
+            providers.append(FindPlaceTool(backends.segmenter, robot, printed=False))
     try:
         return Toolbox(providers)
     except ValueError as error:

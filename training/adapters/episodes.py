@@ -83,7 +83,6 @@ class Episodes:
 
         Args:
             row: {"task": document, "seed": of the station, 0 where it is not given}; other keys are not read.
-            rollout: Which of its group it is.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a row without a task; those of `Environment.open`.

@@ -41,12 +41,7 @@ class GrpoSettings(EpisodeSettings):
 
 
 def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[str], Any], dict[str, list[Any]]]:
-    """What GRPOTrainer takes as `rollout_func`.
-
-    Args:
-        settings: Settings of the training.
-        episodes: Where they happen.
-    """
+    """What GRPOTrainer takes as `rollout_func`."""
 
     def roll(prompts: list[str], trainer: Any) -> dict[str, list[Any]]:
         learned = trainer.accelerator.unwrap_model(trainer.model)

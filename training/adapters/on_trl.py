@@ -169,7 +169,6 @@ def scored_completion(
     Args:
         group: Names the rollouts that are compared.
         prompt: Messages before the first turn.
-        completion: Messages from it on.
         reward: Reward of the whole; it comes with the last turn.
     """
     anchors, heard = [], list(prompt)

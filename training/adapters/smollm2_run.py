@@ -21,8 +21,9 @@ from typing import Any, Literal
 
 from toolhand.agent_node.policies.adapters import BASE
 from toolhand.agent_node.policies.smollm2 import NAME, default_folder
+from toolhand.agent_node.runs.claims import claim
 from toolhand.tool_nodes import plain_json
-from toolhand.tool_nodes.files import NOTES_BYTES, read_file, why, write_whole
+from toolhand.tool_nodes.files import write_whole
 from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.results import invalid, unavailable
 from toolhand.training.adapters.environments import FOLDER, engine_named
@@ -109,7 +110,7 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
             INVALID_ARGUMENT where the folder holds something else.
     """
     python, base = _python(), _base()
-    _claim(folder, options)
+    claim(folder, RUN, {name: value for name, value in asdict(options).items() if name not in _FREE})
     plan = SynthesisPlan(recipe="compact", n=options.n, seed=options.seed)
     say(f"Stage 1: {options.n} conversations, into {folder / DATA}.")
     collect_data(plan, folder / DATA, options.workers, lambda kept, jobs: say(f"{kept} kept of {jobs} tasks"))
@@ -150,28 +151,6 @@ def _base() -> Path:
     if not (folder / BASE).is_file():
         raise unavailable(f"The base model is not in {folder}.", f"Make it, once: toolhand models fetch {NAME}")
     return folder
-
-
-def _claim(folder: Path, options: Smollm2Options) -> None:
-    """Note what was asked for; refuse a folder of something else."""
-    path, asked = folder / RUN, {name: value for name, value in asdict(options).items() if name not in _FREE}
-    try:
-        if path.is_file():
-            known = plain_json.load(read_file(path, NOTES_BYTES, folder))
-            for name, value in asked.items():
-                if known.get(name) != value:
-                    raise invalid(
-                        f"{folder} was begun with --{name} {known.get(name)}, not {value}.", "Give another --out."
-                    )
-            return
-        if folder.exists() and any(folder.iterdir()):
-            raise invalid(f"{folder} holds something else, and nothing is replaced.", "Give another --out.")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, f"{json.dumps(asked)}\n".encode())
-    except OSError as error:
-        raise unavailable(f"{folder} cannot be written: {why(error)}.") from error
-    except (ValueError, AttributeError) as error:
-        raise invalid(f"{path} cannot be read: {plain_line(str(error))}.") from error
 
 
 def _train(python: Path, stage: str, folder: Path, settings: Mapping[str, Any], say: Callable[[str], None]) -> Path:

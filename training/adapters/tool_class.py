@@ -23,7 +23,6 @@ def class_of_tools(name: str, base: type, schemas: Sequence[Mapping[str, Any]]) 
     """A class with one method for each tool; dots in names become `__`.
 
     Args:
-        name: Name of the class.
         base: Class that the methods are added to.
         schemas: JSON schemas of the tools, in the function-calling form.
 

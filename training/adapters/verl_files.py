@@ -29,14 +29,7 @@ _CHARACTERS = 100_000
 
 
 def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -> dict[str, Any]:
-    """A row of the data set.
-
-    Args:
-        task: Its document.
-        index: Index of the row.
-        seed: Seed of the station.
-        agent: Which agent loop.
-    """
+    """A row of the data set."""
     words = f"{task['kind']} {task['seed']} of {task['split']}"
     return {
         "data_source": f"toolhand/{task['kind']}",
@@ -87,10 +80,8 @@ def write_files(
 
     Args:
         folder: Takes them; made if it is not there.
-        settings: Settings of the episodes.
         tasks: Their documents, a row each.
         seed: Seed of the first row's station; each row has the next one.
-        agent: Which agent loop.
         turn_tokens: Longest turn [tokens].
 
     Returns:

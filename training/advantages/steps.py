@@ -74,7 +74,6 @@ class ScoredRollout:
         """A rollout whose whole reward comes with its last turn, as PERIA has it (C.4).
 
         Args:
-            prompt: See above.
             anchors: Observation that each of the T turns was answering, the prompt first; each is also the result of
                 the turn before.
             reward: R(tau).

@@ -73,7 +73,6 @@ def table_of(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
 
     Args:
         rows: A value for each column; lists are never None, JSON is text.
-        schema: A pyarrow.Schema.
     """
     pa = arrow()
     arrays = [_typed(pa.array([row[field.name] for row in rows], _stored(field.type)), field.type) for field in schema]

@@ -43,7 +43,6 @@ class Demonstration:
         images: (T, H, W, 3) uint8 RGB, of the scene camera.
         success: The simulator found everything that was asked for.
         reward: Mean of the terms of the task's score, in 0..1.
-        robot: Name of the robot.
         seed: Seed of the task and of the station.
     """
 
@@ -75,8 +74,6 @@ def demonstrate(station: Station, policy: Policy, task: Task, fps: int = FPS) ->
 
     Args:
         station: Reset for the task.
-        policy: Who does it.
-        task: Task to be done.
         fps: Frames a second, a divisor of LOG_HZ.
 
     Raises:

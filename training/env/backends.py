@@ -70,8 +70,6 @@ class StationLease:
     """A station for one episode.
 
     Attributes:
-        toolbox: Its tools.
-        judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and is not leased again.
         camera: The scene camera; None where only the tools reach one.
         object_ids_at: Function that tells what points of an image truly lie on, see `toolhand.sim.station.Station`;
@@ -176,7 +174,6 @@ class CallbackPool(StationPool):
 
     Args:
         make_station: Makes a station that shows the task's scene, of a configuration with the episode's seed.
-        config: Handed to it.
     """
 
     def __init__(self, make_station: Callable[[Task, StationConfig], JudgedStation], config: StationConfig) -> None:

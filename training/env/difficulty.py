@@ -97,7 +97,6 @@ def slippery(scene: Scene, seed: int, least_grip: float, most_weight: float = 1.
     """The scene with objects that slip from the hand and weigh more; the same one for 1 and 1.
 
     Args:
-        scene: Scene with the objects.
         seed: Decides, for each object, how much: in equal proportions (log-uniform) between 1 and the bound.
         least_grip: Times the friction of an object, above 0 and at most 1; below 0.1 the gripper loses some.
         most_weight: Times its mass, 1 or more.

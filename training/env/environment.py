@@ -61,7 +61,7 @@ class Environment:
         config: Backends of the stations; the seed is each episode's.
         make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
         settings: Turn budget, protocol, recovery and memory of the conversations.
-        failures: What goes wrong on purpose, or a function that tells it of an episode's task and seed; nothing where
+        failures: Failures to inject, or a function that tells it of an episode's task and seed; nothing where
             None.
         grader: Makes the total of an episode.
         backend: Where the episodes happen, one of `toolhand.training.env.backends.BACKENDS`, or stations of one's own.
@@ -96,7 +96,6 @@ class Environment:
         """Begin a task, beside whatever else is open; the same seed and the same turns give the same bytes.
 
         Args:
-            task: Task to be done.
             seed: Seed of noise, grasp sampling, planning and failures on purpose; 0 or more.
             rollout: Which of its group it is: each may fail by itself, see `toolhand.training.env.failures.Failures`.
 
@@ -117,7 +116,6 @@ class Environment:
         """Go on from a saved snapshot, here or in another environment: the same turns give the same bytes.
 
         Args:
-            snapshot: Where to go on.
             rollout: Number of the rollout, see `open`.
 
         Raises:

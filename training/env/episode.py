@@ -91,8 +91,6 @@ def judged(station: JudgedStation, carry_out: Callable[[], Episode], task_of: Ca
     """Score what is done about a task, by any policy or person.
 
     Args:
-        station: Where it is done.
-        carry_out: Does it.
         task_of: Gives the task, once it is done.
     """
     judge = Judge(station)

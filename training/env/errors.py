@@ -9,7 +9,7 @@
 | `neighbour` | pointer | takes an object for the one beside it | low resolution, a grid | the other pointer |
 | `merged` | segmenter | outlines two neighbours as one | two objects, a low IoU | `sam2.segment_from_points` |
 | `hole` | camera | has no depth in `strength` of the image | how much is unknown | `depth_estimator.*` |
-| `lying_score` | generator | rates best what closes above flat things | flat things' scores | the next grasp |
+| `lying_score` | generator | rates best what closes above flat objects | flat objects' scores | the next grasp |
 | `miss` | manipulator | stops 4 cm short and 1 cm aside | how far off it stopped | the same motion again |
 
 All but `wrong_point`, `partial` and `miss` **last**: they are the same in every call of an episode and for all rollouts
@@ -75,8 +75,8 @@ class PortError:
     Attributes:
         port: Name of the port, see `toolhand.tool_nodes.toolbox.spec.ToolSpec.port`.
         lasting: It errs in every call of an episode alike; else in those that are drawn, with the strength as the rate.
-        sign: What a tool says of the cause, in a sentence; empty where nothing tells.
-        erred: What it has given is not what the port around which it is gave.
+        sign: Sentence in which a tool tells the cause; empty where nothing tells.
+        erred: True where its result is not that of the port around which it is.
     """
 
     port: ClassVar[str]
@@ -189,7 +189,7 @@ class Hole(PortError):
 
 
 class LyingScore(PortError):
-    """Rates grasps of flat things best that close above them."""
+    """Rates grasps of flat objects best that close above them."""
 
     port = "generator"
     sign = "Scores of flat objects are not calibrated."

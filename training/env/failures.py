@@ -35,12 +35,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from toolhand.tool_nodes.records import read_yaml
 from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult, invalid
 from toolhand.tool_nodes.stop_latch import StopWatch
 from toolhand.tool_nodes.toolbox.limits import CallHistory
@@ -149,15 +147,6 @@ class Failures:
                 can = ", ".join(name for name in KINDS if KINDS[name].fits(spec))
                 raise _invalid(f"{spec.name} cannot fail with {kind}, but with {can}.")
         return {kind: own[kind] for kind in sorted(own)}
-
-
-def load_failures(path: str | Path, shared: bool = False) -> Failures:
-    """Read rates from a YAML file, a mapping {tool or "*": {kind: rate}}.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT, in one sentence that names the file.
-    """
-    return Failures(read_yaml(dict[str, dict[str, float]], Path(path)), shared)
 
 
 class FailingToolbox:

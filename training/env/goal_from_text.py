@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, cast
 
@@ -22,7 +22,7 @@ from toolhand.sim.snapshot import Snapshot
 from toolhand.sim.tasks.arranged import ArrangedTask, Placing
 from toolhand.sim.tasks.judge import JudgedStation
 from toolhand.sim.tasks.predicates import THRESHOLDS, PlaceRelation
-from toolhand.sim.tasks.task import History, Score, Task, Transcript, held_ids
+from toolhand.sim.tasks.task import History, SceneTask, Score, Task, Transcript, held_ids
 from toolhand.sim.tasks.tasks import task_of
 from toolhand.tool_nodes.geometry import matrix_from_quat_wxyz
 from toolhand.tool_nodes.language.phrases import NounPhrase
@@ -38,19 +38,15 @@ _UNKNOWN = re.compile(r"I do not know ('[^']*')")
 
 
 @dataclass(frozen=True)
-class UnreadTask:
+class UnreadTask(SceneTask):
     """A sentence of which the judge's own reader makes no goal: what is done about it may be right, and is not judged.
 
     Attributes:
-        text: Sentence of the operator.
-        scene: The table before.
         problem: Word that the reader lacks, or why it finds no goal.
     """
 
-    text: str
-    scene: Scene
     problem: str
-    source: str = OWN_READING
+    source: str = field(default=OWN_READING, kw_only=True)
     holds_s: ClassVar[tuple[float, ...]] = (0.1,)
 
     @property
@@ -95,7 +91,6 @@ class TrueScene:
         scene: The table before.
         views: The objects as a perfect observer would describe them, in the order of `scene.objects`.
         held: Ids of what the gripper holds.
-        camera: The scene camera.
     """
 
     scene: Scene
@@ -216,7 +211,6 @@ def judged_sentence(
     """Score what is done about the operator's sentence, which is read after the deed, in the scene before it.
 
     Args:
-        station: Station that it is done on.
         carry_out: Carries out the sentence, which stands in the episode.
         answers: Answers of the operator to questions about it, in order.
     """

@@ -129,7 +129,6 @@ def goal_place(request: FreeSpaceRequest, references: Sequence[Sequence[str]], c
     Args:
         request: With the words of its references.
         references: Ids of what each of `all_references` means.
-        camera: The scene camera.
 
     Raises:
         ToolError: INVALID_ARGUMENT where a reference is not the one object that the place needs.

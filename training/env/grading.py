@@ -52,7 +52,6 @@ class Grader(Protocol):
         """What an episode is worth.
 
         Args:
-            task: Task that was to be done.
             episode: The complete conversation.
             truth: The task's own score.
 

@@ -75,7 +75,6 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
 
     Args:
         environment: Where and how; a simulated station where None.
-        make_task: The task of a seed.
         image_size: (width, height) of observations' images [px].
     """
 

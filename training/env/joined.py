@@ -39,7 +39,6 @@ class JoinedPool(StationPool):
 
     Args:
         config: Backends and seed of the tools; the graph has them already.
-        simulator: Simulator of the graph.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a simulator that objects cannot be spawned in.

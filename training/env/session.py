@@ -104,8 +104,6 @@ class SavedEpisode:
 
     Attributes:
         station: The physics, the cameras and what the robot knows; this part can be pickled.
-        conversation: The conversation and its variables.
-        task: Task to be done.
         before: The objects before the robot moved.
         turn_ends_s: End of each turn so far, see EpisodeSession [s].
     """
@@ -125,15 +123,11 @@ class EpisodeSession:
     INVALID_ARGUMENT; `episode` stays.
 
     Args:
-        task: Task to be done.
         conversation: Just begun, or restored.
-        tools: Those of the conversation.
-        lease: The station.
         grader: Makes the total.
         turn_ends_s: Ends of the turns that a restored conversation has already [s].
 
     Attributes:
-        task: Task to be done.
         seed, rollout: Seed and rollout number that it was opened with.
         turn_ends_s: For each turn the simulated time since the beginning when its calls were over [s], which tells in
             which turn a stage was reached; None where the station did not say.
@@ -192,7 +186,6 @@ class EpisodeSession:
         What a model may have got wrong (an unknown tool, bad arguments) comes back as `error_code` and `text`.
 
         Args:
-            name: Name of the tool.
             arguments: By name; JSON values.
 
         Raises:

@@ -73,7 +73,6 @@ class NamedWorld:
     """What errs, and how.
 
     Attributes:
-        name: Name that was asked for.
         mixtures: By the split of the task; that of the training for a task without one.
         strength: Times every strength, in [0, 1].
     """

@@ -183,7 +183,7 @@ def main() -> None:
     else:
         p = probabilities(x)
     _say(p, held, "all")
-    _say(p[best], held[best], "best of each thing")
+    _say(p[best], held[best], "best of each object")
 
 
 def _say(p: FloatArray, held: BoolArray, what: str) -> None:

@@ -12,7 +12,6 @@ from toolhand.sim.scene.scenes import Scene
 from toolhand.sim.tasks.predicates import THRESHOLDS, lifted_ids
 from toolhand.sim.world import World
 from toolhand.tool_nodes.motion.kinematics import Kinematics
-from toolhand.tool_nodes.motion.robot_model import RobotModel
 from toolhand.tool_nodes.types import FloatArray
 
 APPROACH_M, LIFT_M = 0.08, 0.12
@@ -37,15 +36,10 @@ class GraspTrial:
 
 
 class TrialHand:
-    """The arm of a scene's world, which starts each trial anew.
+    """The arm of a scene's world, which starts each trial anew."""
 
-    Args:
-        scene: A scene at rest.
-        robot: Which robot; the default one where None.
-    """
-
-    def __init__(self, scene: Scene, robot: RobotModel | None = None) -> None:
-        self.world = World(scene, robot)
+    def __init__(self, scene: Scene) -> None:
+        self.world = World(scene)
         self._kinematics = Kinematics(self.world.robot)
         self._state, self._before = self.world.save(), self.world.snapshot()
         park = self.world.robot.park

@@ -60,7 +60,6 @@ class JobEnd(Generic[Job, Result]):
     """What became of one job.
 
     Attributes:
-        job: Which.
         result: Result of the work; None where there is a problem.
         problem: Error that the work raised (INTERNAL where that was no ToolError), TIMEOUT after the deadline, INTERNAL
             where the process died; None where there is a result.

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from toolhand.agent_node.runs.claims import require_empty
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
@@ -21,13 +22,17 @@ from toolhand.tool_nodes.port_names import DEFAULT_PRESET, DEFAULT_SENSOR
 from toolhand.tool_nodes.results import invalid, unavailable
 from toolhand.training.adapters.verl_files import LOOP, tool_config
 from toolhand.training.data.arrow import arrow
-from toolhand.training.presets.launch import launch_script
 from toolhand.training.presets.models import ModelPreset, model_named
 from toolhand.training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
-from toolhand.training.presets.readme import readme
-from toolhand.training.presets.rl_config import agent_document, verl_document
-from toolhand.training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
-from toolhand.training.presets.yaml_text import yaml_text
+from toolhand.training.presets.texts import (
+    DEEPSPEED,
+    agent_document,
+    deepspeed_text,
+    launch_script,
+    readme,
+    sft_text,
+    verl_text,
+)
 from toolhand.training.recipes import recipe_named
 from toolhand.training.recipes.recipe import TrainingRecipe
 from toolhand.training.recipes.stages import RlStage, SftStage, TrainingStage
@@ -76,8 +81,6 @@ class WrittenPreset:
     """What was written.
 
     Attributes:
-        folder: Where it lies.
-        recipe, preset, model: Names of the recipe, preset and model.
         given: The paper trained this model with these numbers.
         tasks: Numbers of tasks of each RL stage, by its name: to train on, and for validation.
         files: All that is there, relative to the folder.
@@ -137,11 +140,7 @@ def write_preset(
     counts, where = _counts(followed, n), where or StageWorld()
     command = f"toolhand train {recipe} --preset {preset} --n {' '.join(map(str, counts.values()))} --seed {seed}"
     command = f"{command}{where.options}"
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise invalid(
-            f"{out} holds something already, and nothing is replaced.",
-            "Name a folder that does not exist yet or is empty.",
-        )
+    require_empty(out)
     arrow()
     with _whole(out) as folder:
         tasks = {}
@@ -188,9 +187,8 @@ def _whole(out: Path) -> Iterator[Path]:
 
 
 def _write_sft(folder: Path, recipe: TrainingRecipe, stage: SftStage, model: ModelPreset, seed: int) -> None:
-    head = f"{recipe.paper}, {stage.title}, for LLaMA-Factory 0.9.5: llamafactory-cli train {stage.name}.yaml"
-    _write(folder, f"{stage.name}.yaml", yaml_text(sft_document(recipe, stage, model, seed), head))
-    _write(folder, DEEPSPEED, json.dumps(deepspeed_document(), indent=2) + "\n")
+    _write(folder, f"{stage.name}.yaml", sft_text(recipe, stage, model, seed))
+    _write(folder, DEEPSPEED, deepspeed_text())
 
 
 def _write_rl(
@@ -207,8 +205,7 @@ def _write_rl(
         within = f"data/{stage.name}/{split}"
         written = write_prompts(prompts_of(plan, workers), folder / within, f"toolhand/{recipe.name}", LOOP)
         files[split] = [f"{within}/{name}" for name in written]
-    head = f"{recipe.paper}, {stage.title}, for verl 0.9.1; launch.sh sets what oc.env reads."
-    _write(folder, f"{stage.name}.yaml", yaml_text(verl_document(recipe, stage, model, files, seed), head))
+    _write(folder, f"{stage.name}.yaml", verl_text(recipe, stage, model, files, seed))
     loop = _dumped(agent_document(plans["train"], recipe, stage), f"Episodes of {recipe.paper}, {stage.title}.")
     _write(folder, f"{stage.name}.agent.yaml", loop)
 
@@ -231,12 +228,8 @@ def plan_of(
     """Rollouts of a stage's tasks as the paper has them.
 
     Args:
-        recipe: Recipe with the stage.
         stage: Its tasks, group and turns.
-        count: Tasks.
         seed: Seed of the first task.
-        split: Split of the tasks.
-        where: Where they happen.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a world, perception or difficulty that there is not.

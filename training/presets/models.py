@@ -20,7 +20,6 @@ class ModelPreset:
     """A model that is trained elsewhere, on GPUs.
 
     Attributes:
-        name: Name of the preset.
         weights: Name on the Hugging Face hub.
         template: Chat template, under LLaMA-Factory's name.
         patch: Side of the squares that its vision encoder takes [px].

@@ -47,8 +47,6 @@ class TaskPrompt:
 
     Attributes:
         index: Index of the task in its plan.
-        split: Split of the task.
-        seed: Seed of its station.
         task: The document that stands for it.
         messages: (role, content) each.
         images: Those of the contents, in order: SHA-256, see `toolhand.training.rollouts.images.hash_of`, and PNG
@@ -69,11 +67,9 @@ def tasks_of_kinds(
     """Documents of `count` tasks of a recipe's mix, each with a seed of its own from `seed` on.
 
     Args:
-        recipe: Recipe with the mix.
         kinds: Those of its kinds that are taken; all where empty.
         count: 1 or more.
         seed: Seed of the first candidate task.
-        split: Split of the tasks.
     """
     found: list[dict[str, Any]] = []
     while len(found) < count:
@@ -86,9 +82,6 @@ def tasks_of_kinds(
 
 class Prompter:
     """Makes prompts of a plan's tasks, one after the other, in one process.
-
-    Args:
-        plan: Plan with the tasks.
 
     Raises:
         ToolError: As `Environment.open`.

@@ -103,25 +103,21 @@ DIRL = TrainingRecipe(
     paper="SpaceTools",
     protocol="spacetools",
     suites=("spacetools",),
-    mix={
-        "point": 2, "free_space": 2, "depth": 1, "yes_no": 1, "choice": 1, "box": 1, "pose": 1, "grasp": 1,
-        "pick": 1, "relational_pick": 1, "pick_and_place": 1,
-    },
-    rewards={
-        "point": "spacetools.nndc",
-        "free_space": "spacetools.nndc",
-        "depth": "spacetools.choice",
-        "yes_no": "spacetools.choice",
-        "choice": "spacetools.choice",
-        "box": "spacetools.mean_iou",
-        "pose": "spacetools.pose_iou",
-        "grasp": "spacetools.nnce",
-        "pick": STAGES,
-        "relational_pick": STAGES,
-        "pick_and_place": STAGES,
+    kinds={
+        "point": (2, "spacetools.nndc"),
+        "free_space": (2, "spacetools.nndc"),
+        "depth": (1, "spacetools.choice"),
+        "yes_no": (1, "spacetools.choice"),
+        "choice": (1, "spacetools.choice"),
+        "box": (1, "spacetools.mean_iou"),
+        "pose": (1, "spacetools.pose_iou"),
+        "grasp": (1, "spacetools.nnce"),
+        "pick": (1, STAGES),
+        "relational_pick": (1, STAGES),
+        "pick_and_place": (1, STAGES),
     },
     totals=_totals,
     adds=(),
     training=TRAINING,
-)  # fmt: skip
+)
 """SpaceTools' recipe."""

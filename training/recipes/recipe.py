@@ -29,12 +29,10 @@ class TrainingRecipe:
     """How a paper trains.
 
     Attributes:
-        name: Name of the recipe.
-        paper: Where it is from.
         protocol: How its policy writes turns; a name of `toolhand.agent_node.protocol.load_protocol`.
         suites: Suites of tools that its policy is offered.
-        mix: Kind of task -> share of the tasks; the papers' own sets are larger, these are their kinds.
-        rewards: Kind -> which term of the task's score is the task's reward.
+        kinds: Kind of task -> (share of the tasks, which term of the task's score is its reward); the papers' own sets
+            are larger, these are their kinds.
         totals: Additions to the reward for the form of the conversation.
         adds: Names of what `totals` adds.
         training: The paper's stages with their numbers.
@@ -44,8 +42,7 @@ class TrainingRecipe:
     paper: str
     protocol: str
     suites: tuple[str, ...]
-    mix: Mapping[str, float]
-    rewards: Mapping[str, str]
+    kinds: Mapping[str, tuple[float, str]]
     totals: Totals
     adds: tuple[str, ...]
     training: PaperTraining
@@ -57,17 +54,17 @@ class TrainingRecipe:
 
     def kind(self, seed: int) -> str:
         """Of the task of a seed."""
-        kinds, shares = list(self.mix), np.array(list(self.mix.values()))
+        kinds, shares = list(self.kinds), np.array([share for share, _ in self.kinds.values()])
         rng = np.random.default_rng([abs(seed), _STREAM])
         return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> EpisodeScore:
         """See `toolhand.training.env.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
         kind = str(getattr(task, "kind", type(task).__name__))
-        if kind not in self.rewards:
-            kinds = ", ".join(self.rewards)
+        if kind not in self.kinds:
+            kinds = ", ".join(self.kinds)
             raise invalid(f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.")
-        name = self.rewards[kind]
+        _, name = self.kinds[kind]
         correct = _stages(truth) if name == STAGES else float(truth.terms[name])
         total, added = self.totals(episode, correct, truth.success)
         return EpisodeScore(total, {name: correct, **added}, truth)

@@ -67,12 +67,9 @@ class SftStage(_Numbers):
         name: Name of the stage, as in file names.
         title: Name in the paper.
         methods: Methods that make the trajectories, names of `toolhand.training.data.synthesis.methods.METHODS`.
-        samples: Trajectories.
         batch: Trajectories of a step, of all GPUs together.
-        learning_rate: Its highest.
         epochs: Times that each trajectory is seen.
         schedule, warmup_ratio: Schedule of the learning rate, and the share of the steps in which it rises.
-        weight_decay: Weight decay of AdamW.
         max_tokens: Longest trajectory [tokens]; longer ones are cut.
         trained: Which weights move.
         expert: The stage of RL whose weights make the trajectories of `expert_methods`; scripted teachers make the
@@ -125,7 +122,6 @@ class RlStage(_Numbers):
         name, title: Name of the stage in file names, and in the paper.
         kinds: Kinds among the recipe's tasks, or all of them where empty.
         suites, protocol: Which tools are offered and how turns are written; the recipe's where empty.
-        samples: Tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
         micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
@@ -133,14 +129,11 @@ class RlStage(_Numbers):
         learning_rate, epochs, schedule, warmup_ratio, trained: The settings of `SftStage`.
         min_lr_ratio: Share of the learning rate that is left at the end of a cosine.
         kl_coef: Weight of the divergence from the policy before the stage; 0 for none.
-        entropy_coef: Weight of the entropy.
         clip: Clipping of the ratio of new and old probability, on both sides of 1.
         temperature, top_p, top_k: Settings of sampling; a top_k of -1 is every token.
         max_prompt: Tokens of the task, its image included.
         max_response: Tokens of all that follows, results of tools included.
         max_action, max_observation: Tokens of one turn, and of what its call brings; None where there is no such bound.
-        turns: Assistant turns.
-        server: Server that samples.
         steps: Updates after which the stage ends, whatever the epochs; None for all epochs.
         credit: Credit of single turns, for OR-GIGPO; None for GRPO.
     """
@@ -193,9 +186,7 @@ class PaperTraining:
 
     Attributes:
         models: That it trained with these numbers, by their names on the Hugging Face hub.
-        engines: That it used.
         gpus: That it used, in words.
-        stages: In order.
     """
 
     models: tuple[str, ...]

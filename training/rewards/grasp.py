@@ -28,7 +28,6 @@ def oriented_grasp(points: Any, truth: Any, aspect: float = 1.0) -> float:
     Args:
         points: (5, 2) normalized image points or (5, 3) in metres: grasp center, left and right finger base, left and
             right finger tip.
-        truth: The same.
         aspect: Width of the image by its height, because angles are not those of normalized points unless it is
             square; 1 for points in pixels or metres.
 

@@ -50,8 +50,6 @@ def correct_number(answer: Any, truth: float, alpha: float) -> float:
     The error is absolute: alpha is by the unit of the answer, and 1 m and 100 cm score differently with the same alpha.
 
     Args:
-        answer: y^.
-        truth: y.
         alpha: Sensitivity, by the unit of the answer; the paper gives no value.
     """
     truth, alpha = true_number(truth, "The true value"), positive(alpha, "alpha")

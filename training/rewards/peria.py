@@ -49,7 +49,6 @@ def repetition(text: str, turns: int, as_printed: bool = True) -> float:
 
     Args:
         text: Text of the policy in all turns; words are separated by white space.
-        turns: Number of turns.
         as_printed: The first row, or the lowest.
     """
     words = text.split()

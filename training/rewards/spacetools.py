@@ -169,7 +169,6 @@ def nnce(points: Any, truth: Any, scale: float, largest: float = 1.0) -> float:
 
     Args:
         points: (5, 2): grasp center, left and right finger base, left and right finger tip.
-        truth: The same.
         scale: d, in the unit of the points; the paper gives no value.
         largest: delta_max, the mean error in units of d from which on the score is 0; the paper gives no value.
     """

@@ -10,6 +10,7 @@ from toolhand.agent_node.console.options import require_at_least
 from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import load_protocol
+from toolhand.agent_node.runs.claims import require_empty
 from toolhand.sim.objects.chosen import choose_sets
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.files import read_file
@@ -58,7 +59,6 @@ def branch(
         after: Number of turns that are played before the state is saved, 0 or more.
         folder: Where the records go, as shard 0 of a collection; a new one, or an empty one.
         count: Rollouts, 2 or more.
-        on_record: Called with each record.
 
     Raises:
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
@@ -68,8 +68,7 @@ def branch(
         raise invalid(f"The group must be 0 to {len(plan.tasks) - 1}, got {group}.")
     require_at_least(0, after=after)
     require_at_least(2, n=count)
-    if folder.exists() and any(folder.iterdir()):
-        raise invalid(f"{folder} holds something already: choose a new folder (--out DIR).")
+    require_empty(folder)
     choose_sets(plan.objects)
     environment = plan.environment()
     snapshot, labels = _snapshot(environment, plan, group, after)

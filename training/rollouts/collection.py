@@ -38,7 +38,6 @@ def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[Rollo
     """The rollouts of a collection, shard by shard.
 
     Args:
-        folder: Folder of the collection.
         bad_row: Called for each row that is no record, which is then passed over; where None, the first one ends it.
 
     Raises:
@@ -92,7 +91,6 @@ def write_shard(folder: Path, number: int, lines: Sequence[str]) -> Path:
     """Write a shard, whole or not at all, in place of one of the same number.
 
     Args:
-        folder: Folder of the collection.
         number: Number of the shard, 0 or more.
         lines: Lines made by `RolloutRecord.to_json`, with the collection's own store.
 

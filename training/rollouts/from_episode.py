@@ -34,7 +34,6 @@ def record_of(
 
     Args:
         played: The episode, as `EpisodeSession.scored` gives it.
-        store: Takes the images.
         task: The task as a JSON document.
         policy, group, seeds: Fields of RolloutRecord.
         labels: Labels of each turn; none where empty.

@@ -43,7 +43,6 @@ class GroupCredit:
     Attributes:
         rollouts: With the stage credit r_t of each turn.
         grpo: (N,) advantage of each rollout, the same for all of its turns.
-        steps: Advantages by OR-GIGPO.
         returns: N arrays (T_i,), discounted returns R_t.
         anchor: Which observation its turns are compared by, see `toolhand.training.advantages.gigpo.or_gigpo`.
     """
@@ -73,7 +72,6 @@ def write_group_page(
     Args:
         records: Records of one group: they began in the same state.
         images: Has their images; of one that is missing the page says so.
-        path: The page.
         anchor: Which observation OR-GIGPO compares turns by.
 
     Raises:

@@ -17,7 +17,7 @@ from toolhand.agent_node.episode import Episode, admits_failure
 from toolhand.agent_node.policies.options import ModelSettings, PolicyOptions
 from toolhand.agent_node.policies.registry import require_form
 from toolhand.agent_node.protocol import load_protocol
-from toolhand.agent_node.runs.folder import write_json
+from toolhand.agent_node.runs.claims import claim
 from toolhand.sim.station import StationConfig
 from toolhand.sim.tasks.task import Score, Task
 from toolhand.sim.world import check_timestep
@@ -312,20 +312,8 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
     """
     import fcntl
 
-    path = folder / PLAN_FILE
-    try:
-        found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
-    except OSError as error:
-        raise invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
-    if found and not path.is_file():
-        raise invalid(
-            f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose another (--out DIR)."
-        )
-    if found:
-        _require_same(path, plan)
-    else:
-        write_json(path, plan.document())
-    with open_file(path, folder) as file:
+    claim(folder, PLAN_FILE, plan.document(), PLAN_BYTES, _version_of)
+    with open_file(folder / PLAN_FILE, folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -344,17 +332,8 @@ def planned_in(folder: Path) -> int | None:
     return len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
 
 
-def _require_same(path: Path, plan: RolloutPlan) -> None:
-    try:
-        there = plain_json.load(read_file(path, PLAN_BYTES, path.parent))
-    except (OSError, ValueError) as error:
-        raise invalid(f"{path} is no plan that can be read: choose a new folder (--out DIR).") from error
-    ours = plan.document()
-    if isinstance(there, dict):
-        tasks = there.get("tasks")
-        if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) and (why := other_version(tasks[0])):
-            raise invalid(f"{path.parent} holds rollouts of another plan: {why}")
-    if there != ours:
-        both = (set(there) if isinstance(there, dict) else set()) | set(ours)
-        different = sorted(name for name in both if not isinstance(there, dict) or there.get(name) != ours.get(name))
-        raise invalid(f"{path.parent} holds rollouts of another plan, which differs in {', '.join(different)}.")
+def _version_of(document: Mapping[str, Any]) -> str:
+    """A sentence about the tasks of a plan that were made by another version of the generator; else empty."""
+    tasks = document.get("tasks")
+    first = tasks[0] if isinstance(tasks, list) and tasks else None
+    return other_version(first) if isinstance(first, dict) else ""

@@ -93,7 +93,6 @@ class PromptRecord:
 
     Attributes:
         messages: Number of messages, from the first.
-        imaged: Which of them came with their image.
     """
 
     messages: int
@@ -111,9 +110,7 @@ class TurnRecord:
             turn became (`messages[prompt.messages]`): all, or none (0, 0) where the turn was cut.
         token_ids, logprobs: Fields of `toolhand.agent_node.policy.Reply`, empty where the policy does not know them.
         mask: For each of `token_ids` 1 where the policy sampled it, else 0.
-        thought: Its reasoning.
         problem: Fault of the turn as a whole; empty where there was none.
-        calls: In order.
         prompt_tokens, completion_tokens: Tokens counted by the server, 0 where nothing counts.
         ended_s: Simulated time since the beginning when its calls were over [s], the same clock as that of
             `RolloutRecord.stages`; None where unknown.
@@ -148,12 +145,9 @@ class RolloutRecord:
         seed: Seed of the station and of the failures on purpose; the same in the whole group.
         group, rollout: Which group of the collection, and which of the group.
         protocol: Name of the form in which the policy wrote.
-        policy: Its name.
         tools: JSON text of the schemas of the tools that were offered.
         messages: The whole conversation.
-        turns: In order.
         terms: Named terms of the reward.
-        total: The reward.
         truth: Score by the simulator's truth: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
             "meant": [...]}, the last two as in `toolhand.sim.tasks.task.Score`.
         stages: {name: when it was first reached [s], simulated time, or None where it was not}, in order.

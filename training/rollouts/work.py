@@ -42,7 +42,6 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     what has not ended may still change something.
 
     Args:
-        plan: Plan of the collection.
         folder: Folder of the collection: images and long texts are written there.
     """
     choose_sets(plan.objects)

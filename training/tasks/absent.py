@@ -31,10 +31,7 @@ class AbsentTask:
 
     Attributes:
         kind: "absent".
-        seed, split: Seed and split that it was made from.
         text: Sentence of the operator.
-        scene: The table.
-        asked: The name.
         layout: The counts that decided the split of the arrangement.
     """
 

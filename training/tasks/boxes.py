@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from toolhand.training.rewards import evic, spacetools
 from toolhand.training.rewards.grasp import oriented_grasp
 from toolhand.training.tasks.answers import rows
 from toolhand.training.tasks.drawn import draw_asked, is_plain
-from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, asked_of_table
 from toolhand.training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
-from toolhand.training.tasks.splits import Split, layout_of
+from toolhand.training.tasks.splits import Split
 
 RIGHT_BOX = 0.7
 """IoU from which on a 2D box is right [-]; a round figure."""
@@ -76,21 +76,6 @@ GRASP = Marking(
 )
 
 
-def make_box(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The 2D box of an object: around its visible pixels."""
-    return _make(rng, "box", seed, split)
-
-
-def make_pose(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The eight corners of the 3D box of an object with edges."""
-    return _make(rng, "pose", seed, split)
-
-
-def make_grasp(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """The five points of a grasp of an object that is round or rectangular from above."""
-    return _make(rng, "grasp", seed, split)
-
-
 _FITS = {
     "box": is_plain,
     "pose": lambda item: is_plain(item) and _has_edges(item),
@@ -99,7 +84,7 @@ _FITS = {
 _MARKINGS = {"box": BOX, "pose": POSE, "grasp": GRASP}
 
 
-def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> QuestionTask | None:
+def _make(rng: np.random.Generator, seed: int, split: Split, kind: str) -> QuestionTask | None:
     asked = draw_asked(rng, split, _FITS[kind])
     if asked is None:
         return None
@@ -113,9 +98,15 @@ def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> Quest
         poses = true_grasps(target.item)
         points = seen.project(transform(T_base_object(target), poses).reshape(-1, 3))
         truth = tuple(tuple(map(tuple, grasp)) for grasp in points.reshape(-1, 5, 2).tolist())
-    text = worded(rng, kind, split, a=name)
-    layout = layout_of(seen.scene.objects)
-    return QuestionTask(kind, seed, split, text, seen.scene, truth, (name,), layout, _MARKINGS[kind])
+    return asked_of_table(rng, kind, seed, split, seen.scene, truth, (name,), _MARKINGS[kind])
+
+
+make_box = partial(_make, kind="box")
+"""The 2D box of an object: around its visible pixels."""
+make_pose = partial(_make, kind="pose")
+"""The eight corners of the 3D box of an object with edges."""
+make_grasp = partial(_make, kind="grasp")
+"""The five points of a grasp of an object that is round or rectangular from above."""
 
 
 @cache

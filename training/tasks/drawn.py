@@ -90,6 +90,21 @@ def draw_asked(
     return None if name is None or not seen.clear(target) else (seen, target, name)
 
 
+def draw_pair(
+    rng: np.random.Generator, split: Split
+) -> tuple[SeenScene, tuple[PlacedObject, PlacedObject], tuple[str, str]] | None:
+    """A random scene as it is seen, two of its objects that are clear to see, and what they are called; None for a
+    miss."""
+    scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
+    if scene is None:
+        return None
+    seen, first, second = SeenScene(scene), *scene.objects[:2]
+    names = called(scene, first), called(scene, second)
+    if names[0] is None or names[1] is None or not (seen.clear(first) and seen.clear(second)):
+        return None
+    return seen, (first, second), (names[0], names[1])
+
+
 def is_plain(item: ObjectAsset) -> bool:
     """Whether a product is opaque and closed, so that its middle and its box are no matter of opinion."""
     return not item.container and item.colour != "transparent"

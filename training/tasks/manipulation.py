@@ -38,7 +38,6 @@ class ManipulationTask:
 
     Attributes:
         kind: "pick", "relational_pick" or "pick_and_place".
-        seed, split: Seed and split that it was made from.
         task: Task of `toolhand.sim.tasks` to be done.
         asked: Products that the sentence names.
         layout: The counts that decided the split of the arrangement.
@@ -86,7 +85,7 @@ class ManipulationTask:
         return self.task.score(history, transcript)
 
 
-def make_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
+def make_pick(rng: np.random.Generator, seed: int, split: Split) -> ManipulationTask | None:
     """Pick up one object."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, lambda item: item.graspable), count=7)
     if scene is None or (name := called(scene, scene.objects[0])) is None:

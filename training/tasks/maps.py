@@ -94,17 +94,7 @@ NAMES = Marking(
 )
 
 
-def make_route(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Trace a line from one station to another."""
-    return _make(rng, "map_route", seed, split)
-
-
-def make_stations(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
-    """Name the stations between two."""
-    return _make(rng, "map_stations", seed, split)
-
-
-def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> QuestionTask | None:
+def _make(rng: np.random.Generator, seed: int, split: Split, kind: str) -> QuestionTask | None:
     drawn, layout = draw_map(rng, split)
     if split_of_layout(layout) != split:
         return None
@@ -122,6 +112,12 @@ def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> Quest
     return QuestionTask(
         kind, seed, split, text, NO_TABLE, truth, asked, layout, marking, partial(MetroMap.frame, drawn)
     )
+
+
+make_route = partial(_make, kind="map_route")
+"""Trace a line from one station to another."""
+make_stations = partial(_make, kind="map_stations")
+"""Name the stations between two."""
 
 
 def draw_map(rng: np.random.Generator, split: Split) -> tuple[MetroMap, tuple[int, ...]]:

@@ -9,8 +9,8 @@ from toolhand.sim.tasks import sentences
 from toolhand.training.rewards import evic, last, peria, spacetools
 from toolhand.training.tasks import answers
 from toolhand.training.tasks.boxes import extents_of
-from toolhand.training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
-from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.drawn import draw_asked, draw_pair, draw_scene, is_plain
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, asked_of_table, worded
 from toolhand.training.tasks.seen import SeenScene
 from toolhand.training.tasks.splits import Split, layout_of, products_of
 from toolhand.training.tasks.wordings import PLURALS
@@ -87,23 +87,16 @@ COUNT = Marking(
 
 def make_depth(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
     """Which of two objects is nearer to the camera."""
-    nearer_first = fate < 0.5
-    scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
-    if scene is None:
+    nearer_first, drawn = fate < 0.5, draw_pair(rng, split)
+    if drawn is None:
         return None
-    seen, pair = SeenScene(scene), list(scene.objects[:2])
-    names = [called(scene, placed) for placed in pair]
-    if None in names or not all(seen.clear(placed) for placed in pair):
-        return None
+    seen, pair, names = drawn
     by_middle = seen.distance(pair[1]) - seen.distance(pair[0])
     by_front = seen.nearest(pair[1]) - seen.nearest(pair[0])
     if min(abs(by_middle), abs(by_front)) < CLEARLY_NEARER_M or by_middle * by_front < 0:
         return None
-    order = (0, 1) if (by_middle > 0) == nearer_first else (1, 0)
-    first, second = str(names[order[0]]), str(names[order[1]])
-    text = worded(rng, "depth", split, a=first, b=second)
-    truth = "A" if nearer_first else "B"
-    return QuestionTask("depth", seed, split, text, scene, truth, (first, second), layout_of(scene.objects), DEPTH)
+    asked = names if (by_middle > 0) == nearer_first else names[::-1]
+    return asked_of_table(rng, "depth", seed, split, seen.scene, "A" if nearer_first else "B", asked, DEPTH)
 
 
 def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
@@ -125,27 +118,23 @@ def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -
     return QuestionTask("count", seed, split, text, scene, number, tuple(dict.fromkeys(counted)), layout, COUNT)
 
 
-def make_size(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_size(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """How tall an object is."""
     asked = draw_asked(rng, split, is_plain)
     if asked is None:
         return None
     seen, target, name = asked
     truth = float(extents_of(target.item)[2])
-    text = worded(rng, "size", split, a=name)
-    layout = layout_of(seen.scene.objects)
-    return QuestionTask("size", seed, split, text, seen.scene, truth, (name,), layout, METRES)
+    return asked_of_table(rng, "size", seed, split, seen.scene, truth, (name,), METRES)
 
 
-def make_distance(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_distance(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """How far apart the middles of two objects are."""
-    scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
-    if scene is None:
+    drawn = draw_pair(rng, split)
+    if drawn is None:
         return None
-    seen, pair = SeenScene(scene), scene.objects[:2]
-    first, second = (called(scene, placed) for placed in pair)
+    seen, pair, names = drawn
     truth = float(np.linalg.norm(np.subtract(pair[0].position_m, pair[1].position_m)))
-    if first is None or second is None or truth < LEAST_DISTANCE_M or not all(map(seen.clear, pair)):
+    if truth < LEAST_DISTANCE_M:
         return None
-    text = worded(rng, "distance", split, a=first, b=second)
-    return QuestionTask("distance", seed, split, text, scene, truth, (first, second), layout_of(scene.objects), METRES)
+    return asked_of_table(rng, "distance", seed, split, seen.scene, truth, names, METRES)

@@ -19,9 +19,9 @@ from toolhand.training.rewards import evic, spacetools
 from toolhand.training.rewards.shapes import area, convex_hull
 from toolhand.training.tasks.answers import rows
 from toolhand.training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
-from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, asked_of_table
 from toolhand.training.tasks.seen import SeenScene
-from toolhand.training.tasks.splits import Split, layout_of
+from toolhand.training.tasks.splits import Split
 
 LEAST_CONVEX = 0.85
 """Least free share of the hull of free places that are asked for [-]: the papers' rewards take the whole hull for the
@@ -72,19 +72,17 @@ FREE_SPACE = Marking(
 )
 
 
-def make_point(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_point(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """Point at an object."""
     asked = draw_asked(rng, split, is_plain)
     if asked is None:
         return None
     seen, target, name = asked
-    text = worded(rng, "point", split, a=name)
     truth = tuple(map(tuple, seen.region(target).tolist()))
-    layout = layout_of(seen.scene.objects)
-    return QuestionTask("point", seed, split, text, seen.scene, truth, (name,), layout, POINT)
+    return asked_of_table(rng, "point", seed, split, seen.scene, truth, (name,), POINT)
 
 
-def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_free_space(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """Point at free table on one side of an object."""
     scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
     if scene is None:
@@ -100,9 +98,8 @@ def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: flo
     hull = convex_hull(seen.project(_on_table(places)))
     if area(hull) <= 0 or _free_share(seen, hull, places) < LEAST_CONVEX:
         return None
-    text = worded(rng, "free_space", split, a=name, side=side)
     truth = tuple(tuple(map(tuple, points.tolist())) for points in (hull, seen.project(_on_table(places))))
-    return QuestionTask("free_space", seed, split, text, scene, truth, (name,), layout_of(scene.objects), FREE_SPACE)
+    return asked_of_table(rng, "free_space", seed, split, scene, truth, (name,), FREE_SPACE, side=side)
 
 
 def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatArray:

@@ -34,7 +34,6 @@ class Shelf:
 
     Attributes:
         packages: Name, lot number, cell, ground colour, and which of three places the small print has.
-        seed: Seed of the noise.
     """
 
     packages: tuple[tuple[str, str, int, tuple[int, int, int], int], ...]
@@ -68,7 +67,7 @@ PRINTED = Marking(
 )
 
 
-def make_small_print(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+def make_small_print(rng: np.random.Generator, seed: int, split: Split) -> QuestionTask | None:
     """Read the lot number of one of several packages."""
     (asked,) = drawn_products(rng, split, 1)
     common = [name for name in products_of("train") if name != asked]

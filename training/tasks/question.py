@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from toolhand.tool_nodes.ports import Camera
 from toolhand.tool_nodes.types import Frame
 from toolhand.training.tasks.answers import WrongForm
 from toolhand.training.tasks.sayings import say, side_words
-from toolhand.training.tasks.splits import Split
+from toolhand.training.tasks.splits import Split, layout_of
 from toolhand.training.tasks.wordings import FORMS
 
 Truth = Any
@@ -30,8 +30,6 @@ class Marking:
         terms: (what was read, the truth) -> reward by name of `toolhand.training.rewards.REWARDS`, each in 0..1; the
             first is the kind's own.
         success: From those terms, whether the answer counts as right.
-        rule: That in words.
-        names: Names of the terms.
     """
 
     read: Callable[[str], Any]
@@ -57,7 +55,6 @@ class QuestionTask:
 
     Attributes:
         kind: One of `toolhand.training.tasks.kinds.QUESTIONS`.
-        seed, split: Seed and split that it was made from.
         text: The question, and the form of its answer.
         scene: Scene on the table; empty where the image is a drawing.
         truth: The true answer.
@@ -111,12 +108,27 @@ class QuestionTask:
         return Score(terms, right, () if right else (f"not {marking.rule}",))
 
 
+def asked_of_table(
+    rng: np.random.Generator,
+    kind: str,
+    seed: int,
+    split: Split,
+    scene: Scene,
+    truth: Truth,
+    names: Sequence[str],
+    marking: Marking,
+    **blanks: str,
+) -> QuestionTask:
+    """A question about objects of a table: the first name stands in the blank `a`, the second in `b`; see `worded`."""
+    text = worded(rng, kind, split, **{**dict(zip("ab", names, strict=False)), **blanks})
+    return QuestionTask(kind, seed, split, text, scene, truth, tuple(names), layout_of(scene.objects), marking)
+
+
 def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "", side: str = "", **blanks: str) -> str:
     """A question of a kind in one of its split's wordings, and the form of its answer.
 
     Args:
         rng: Draws the words.
-        kind, split: Kind and split of the wordings.
         options: Answers to choose from, of a choice.
         side: Side for the blank `where`, in words of the split; "" where the wordings have none.
         blanks: Words for the other blanks.

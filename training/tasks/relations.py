@@ -8,11 +8,10 @@ from toolhand.sim.scene.scenes import SIDES, Scene, Side
 from toolhand.sim.tasks.arrangement import CLEAR_M
 from toolhand.training.rewards import peria, spacetools
 from toolhand.training.tasks.answers import option
-from toolhand.training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from toolhand.training.tasks.drawn import draw_pair
 from toolhand.training.tasks.measures import LETTERS, choice_marking
-from toolhand.training.tasks.question import Marking, QuestionTask, Truth, worded
-from toolhand.training.tasks.seen import SeenScene
-from toolhand.training.tasks.splits import Split, layout_of
+from toolhand.training.tasks.question import Marking, QuestionTask, Truth, asked_of_table
+from toolhand.training.tasks.splits import Split
 from toolhand.training.tasks.wordings import SIDE_WORDS
 
 STEEPEST = 0.6
@@ -51,11 +50,9 @@ def make_yes_no(rng: np.random.Generator, seed: int, split: Split, fate: float) 
     drawn = _pair(rng, split)
     if drawn is None:
         return None
-    scene, (first, second), side = drawn
+    scene, names, side = drawn
     asked = side if yes else _OPPOSITE[side]
-    text = worded(rng, "yes_no", split, a=first, b=second, side=asked)
-    truth = "yes" if yes else "no"
-    return QuestionTask("yes_no", seed, split, text, scene, truth, (first, second), layout_of(scene.objects), YES_NO)
+    return asked_of_table(rng, "yes_no", seed, split, scene, "yes" if yes else "no", names, YES_NO, side=asked)
 
 
 def make_choice(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
@@ -64,25 +61,21 @@ def make_choice(rng: np.random.Generator, seed: int, split: Split, fate: float) 
     drawn = _pair(rng, split)
     if drawn is None:
         return None
-    scene, (first, second), side = drawn
+    scene, names, side = drawn
     others = [other for other in SIDES if other != side]
     order = [others[k] for k in rng.permutation(len(others))]
     order.insert(correct, side)
     options = ", ".join(f"{letter.upper()}) {SIDE_WORDS[one]} it" for letter, one in zip(LETTERS, order, strict=True))
-    text = worded(rng, "choice", split, options=f"{options}.", a=first, b=second)
-    truth, layout = LETTERS[correct].upper(), layout_of(scene.objects)
-    return QuestionTask("choice", seed, split, text, scene, truth, (first, second), layout, CHOICE)
+    truth = LETTERS[correct].upper()
+    return asked_of_table(rng, "choice", seed, split, scene, truth, names, CHOICE, options=f"{options}.")
 
 
 def _pair(rng: np.random.Generator, split: Split) -> tuple[Scene, tuple[str, str], Side] | None:
     """A scene, two of its objects by name, and on which side of the second one the first one clearly stands."""
-    scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
-    if scene is None:
+    drawn = draw_pair(rng, split)
+    if drawn is None:
         return None
-    seen, pair = SeenScene(scene), scene.objects[:2]
-    first, second = (called(scene, placed) for placed in pair)
-    if first is None or second is None or not all(map(seen.clear, pair)):
-        return None
+    seen, pair, names = drawn
     offset = np.subtract(pair[0].position_m, pair[1].position_m)[:2]
     side = max(SIDES, key=lambda one: float(offset @ np.asarray(SIDES[one])))
     along = float(offset @ np.asarray(SIDES[side]))
@@ -97,4 +90,4 @@ def _pair(rng: np.random.Generator, split: Split) -> tuple[Scene, tuple[str, str
         by_front = (seen.nearest(pair[0]) - seen.nearest(pair[1])) * (1 if side == "behind" else -1)
         if by_front <= 0:
             return None
-    return scene, (first, second), side
+    return seen.scene, names, side

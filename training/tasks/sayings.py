@@ -52,7 +52,6 @@ class Sayings:
     Attributes:
         do, say: Kind of task -> wordings, as of the module's table.
         polite: With the blank `said`.
-        sides, compared, which: Side -> phrases.
         where: Relation -> phrases with the blanks `b` and, between two, `c`.
     """
 
@@ -117,9 +116,6 @@ def say(rng: np.random.Generator, kind: str, split: Split, **blanks: str) -> str
     """A sentence of a kind in one of its split's wordings.
 
     Args:
-        rng: Draws it.
-        kind: Kind of task.
-        split: Split with the wordings.
         blanks: Words for the wording's blanks.
     """
     return _say(rng, kind, sayings(split), blanks)

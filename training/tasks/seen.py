@@ -28,11 +28,7 @@ middle a matter of opinion."""
 class SeenScene:
     """A scene as the scene camera sees it before anything moves; the robot is out of view then.
 
-    Args:
-        scene: Scene with the objects.
-
     Attributes:
-        scene: The same.
         ids: int (H, W), index of the object that each pixel shows, -1 where none; the image has TRUTH_SIZE.
         depth: float (H, W), along the optical axis [m], infinite where no object is.
         T_base_camera: (4, 4) true pose of the camera.

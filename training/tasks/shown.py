@@ -58,7 +58,6 @@ def shown_images(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[S
     """What the operator shows with a task's sentence: an image, or nothing.
 
     Args:
-        task: Task to be done.
         camera: The scene camera; None where it is in another process.
         toolbox: The tools, for the camera's image there.
 

@@ -141,9 +141,7 @@ class CarefulPolicy:
     It keeps nothing between turns: each turn it replays its play against the responses that the conversation holds.
 
     Args:
-        habits: How it works.
         protocol: Protocol that it writes; SpaceTools' where None.
-        seed: Seed of its choices.
         max_turns: Turns that are allowed; the last one is used for a truthful answer.
     """
 

@@ -83,7 +83,6 @@ class Move:
     """One turn.
 
     Attributes:
-        kind: Kind of move.
         pointer: Who is asked by "point" and "room": "roborefer" or "vlm".
         otherwise: "look" and "take" call the other tool that there is for it.
         words: Words of the phrase that "point" asks for; the references of "room", with "and" between two.

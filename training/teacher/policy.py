@@ -51,7 +51,6 @@ class TeacherPolicy:
     Args:
         protocol: Protocol that it writes; SpaceTools' where None.
         suites: Names of the suites that it is offered; of several that can answer, the first one's tools are called.
-        max_turns: Turns that are allowed.
     """
 
     name = "teacher"

@@ -45,7 +45,6 @@ def asked(thought: str, read: Callable[..., T], *calls: tuple[str, dict[str, Any
     """Make calls in one step, once more where one fails, says nothing or cannot be read, and give what was read.
 
     Args:
-        thought: Thought of the step.
         read: (a Response for each call) -> what they say. Raises Unread where they do not.
         calls: (tool, arguments) each.
 

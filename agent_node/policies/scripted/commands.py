@@ -62,20 +62,12 @@ class Command:
     form: FreeSpaceRequest | None = None
     speed: str = ""
 
-    def place(self, names: Sequence[str] | None = None, thing: str | None = None) -> FreeSpaceRequest:
-        """Where to place, as a pointer is asked for it.
-
-        Args:
-            names: Words for each of the references; their own where None.
-            thing: Words for the target while it stands on the table; where None its own, of a way from there.
-        """
+    def place(self, names: Sequence[str] | None = None) -> FreeSpaceRequest:
+        """Where to place, with words for each of the references; their own where None."""
         words = [reference.text for reference in self.references] if names is None else list(names)
         if self.form is None:
-            inside = thing or "" if self.relation == "in" else ""
-            return FreeSpaceRequest(self.relation or "anywhere", tuple(words), thing=inside)  # type: ignore[arg-type]
-        if thing is None:
-            thing = self.target.text if self.target is not None and self.relation == "moved" else ""
-        return self.form.naming(words, thing)
+            return FreeSpaceRequest(self.relation or "anywhere", tuple(words))  # type: ignore[arg-type]
+        return self.form.naming(words, self.target.text if self.target and self.relation == "moved" else "")
 
     @property
     def understood(self) -> str:

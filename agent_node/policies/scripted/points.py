@@ -128,6 +128,7 @@ def untried(
     spot: PicturePoint,
     anchor: PicturePoint,
     failed: Sequence[PicturePoint],
+    offered: PicturePoint | None = None,
     allowed: Callable[[PicturePoint], bool] = lambda point: True,
 ) -> PicturePoint | None:
     """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
@@ -136,10 +137,11 @@ def untried(
         spot: The best place.
         anchor: The thing that the place is relative to; the spot is moved away from it and turned about it.
         failed: Places where placing has failed.
+        offered: The place that was offered when it failed last.
         allowed: Which other spots would still be right.
     """
     dx, dy = spot[0] - anchor[0], spot[1] - anchor[1]
-    options = [spot, (anchor[0] + 1.2 * dx, anchor[1] + 1.2 * dy)]
+    options = [spot, *([offered] if offered else []), (anchor[0] + 1.2 * dx, anchor[1] + 1.2 * dy)]
     for angle in (0.3, -0.3, 0.55, -0.55):
         c, s = math.cos(angle), math.sin(angle)
         options.append((anchor[0] + c * dx - s * dy, anchor[1] + s * dx + c * dy))

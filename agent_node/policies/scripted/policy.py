@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted import wording
@@ -19,6 +20,7 @@ from toolhand.agent_node.policies.scripted.commands import Command, parse_comman
 from toolhand.agent_node.policies.scripted.hand import left_empty, left_in_hand, of_what_is_held, renamed
 from toolhand.agent_node.policies.scripted.offered import candidates_in
 from toolhand.agent_node.policies.scripted.points import (
+    SAME_POINT,
     at,
     by_side,
     middle,
@@ -51,13 +53,16 @@ from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Respo
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.place_argument import place_document
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""
-IN_THE_WAY = 0.25
-"""Normalized distance within which the target itself may take the room beside a reference."""
+AT_POINT = 0.06
+"""Normalized distance up to which a thing is at a point that is said: less than lies between two side by side."""
+IN_REGION = 0.08
+"""Normalized distance within which another place is in the same part of the table: half of a corner."""
 
 
 class ScriptedPolicy:
@@ -248,11 +253,10 @@ class _Episode:
             f"roborefer.detect_{'one' if only_one else 'all'}", {"obj_name": phrase, "image_index": self._image}
         )
 
-    def _ask_spot(self, thing: str = "", at: PicturePoint | None = None) -> ToolCall:
-        if self._command.relation == "moved" and not (thing or at):
-            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, wording.FROM_NOWHERE))
-        place = FreeSpaceRequest("at", point=at) if at else self._command.place(self._named_references(), thing)
-        return self._detect(free_space_phrase(place), only_one=True)
+    def _ask_spot(self, item: PicturePoint | None = None, at: PicturePoint | None = None) -> ToolCall:
+        place = FreeSpaceRequest("at", point=at) if at else self._command.place()
+        asked: dict[str, Any] = {"place": place_document(place, [] if at else self._references)}
+        return ToolCall("robot.find_place", asked | ({"item": [round(v, 4) for v in item]} if item else {}))
 
     def _named_references(self) -> list[str]:
         return [wording.pointable(reference, self._command.relation) for reference in self._command.references]
@@ -261,33 +265,27 @@ class _Episode:
         """Locate the target, every reference and a place for it, before anything moves."""
         command, target = self._command, self._command.target
         wanted = [target] if target else []
-        sides = bool(target and (target.point or any(s.positional for s in target.selectors)))
-        calls = [self._detect(name) for name in (*(phrase.text for phrase in wanted), *self._named_references())]
-        heeded = bool(target and wording.needs_thing(command))
-        calls += [self._ask_spot()] if command.action == "place" and not heeded else []
-        calls += [self._detect(target.plain)] if target and sides else []
-        names = [phrase.text for phrase in [*wanted, *command.references]]
-        responses = yield ScriptStep(
-            f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
-            tuple(calls),
-        )
-        found, rest = responses[: len(names)], responses[len(names) :]
+        sides = bool(target and not target.point and any(s.positional for s in target.selectors))
+        phrases = [*wanted, *command.references]
+        asked = [phrase.plain if phrase.point else phrase.text for phrase in wanted] + self._named_references()
+        calls = [self._detect(words) for words in (*asked, *([target.plain] if target and sides else []))]
+        names = " and ".join(the(phrase.text) for phrase in phrases)
+        where = ScriptStep(f"Where {'are' if len(phrases) > 1 else 'is'} {names}?", tuple(calls))
+        found = (yield where) if calls else []
         if target:
-            plain = rest[int(command.action == "place" and not heeded)] if sides else None
+            plain = found[-1] if sides else None
             self._target = yield from self._choose(target, found[0], plain)
-            self._likeness = target.plain if plain is not None else target.text
+            self._likeness = target.plain if sides or target.point else target.text
             self._alike = (plain or found[0]).points
-        self._references, excluded = [], False
-        for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
-            points, used = self._choose_reference(phrase, response)
+        self._references = []
+        for phrase, response in zip(command.references, found[len(wanted) : len(phrases)], strict=True):
+            points = self._choose_reference(phrase, response)
             if len(points) > 1 and not (phrase.plural or phrase.indefinite):
-                _, meant = yield from self._dialogue.which(command, phrase, points, self._detect)
+                index, meant = yield from self._dialogue.which(command, phrase, points, self._detect)
                 references = tuple(meant if reference == phrase else reference for reference in command.references)
-                self._command = replace(command, references=references)
-                yield from self._find()  # the place is asked for by the words of the reference
-                return
+                self._command, points = replace(command, references=references), [points[index]]
+                command = self._command
             self._references.append(points)
-            excluded = excluded or used
         own = len(command.references if command.form is None else command.form.references)
         number = sum(map(len, self._references[:own]))
         if command.relation in ("between", "in_line") and number != 2:
@@ -295,17 +293,19 @@ class _Episode:
             self._command = yield from self._dialogue.how(which_two(command, number), understand)
             yield from self._find()
             return
-        if heeded and target and self._target:
-            thing = f"{target.plain} at ({self._target[0]:.3f}, {self._target[1]:.3f})"
-            rest = yield ScriptStep(f"Where is there room for {self._name} {self._where}?", (self._ask_spot(thing),))
         if command.action == "place":
-            self._check_spot(rest[0], excluded and not heeded)
+            item = self._target if target and command.relation not in ("on", "anywhere") else None
+            ask = self._ask_spot(item)
+            [room] = yield ScriptStep(f"Where is there room for {self._name} {self._where}?", (ask,))
+            self._check_spot(room)
 
     def _points(self, phrase: NounPhrase, response: Response) -> tuple[PicturePoint, ...]:
-        if response.points:
-            return response.points
+        said, points = phrase.point, response.points
+        if points and (said is None or near(nearest(points, said), said, AT_POINT)):
+            return points if said is None else (said,)
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
-        text = response.text if response.error else f"no '{phrase.text}' in the picture"
+        other = f"; the nearest one is at {at(nearest(points, said))}" if said and points else ""
+        text = response.text if response.error else f"no '{phrase.text}' in the picture{other}"
         if error in NOT_THERE and self._missed:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
             raise Done(f"Still no {phrase.text} in a second picture.", answer)
@@ -314,10 +314,11 @@ class _Episode:
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
-        if plain is not None:
+        if plain is not None or phrase.point is not None:
             # After a motion it may lie elsewhere than was said.
-            now = moved_to(plain.points, self._alike, self._target) if self._moved and self._target else None
-            if (found := now or by_side(phrase, plain.points, bool(response.points))) is not None:
+            seen = (plain or response).points
+            now = moved_to(seen, self._alike, self._target) if self._moved and self._target else None
+            if (found := now or by_side(phrase, seen, bool(response.points))) is not None:
                 return found
         points = self._points(phrase, response)
         if len(points) == 1 or phrase.indefinite:
@@ -327,28 +328,20 @@ class _Episode:
         index, _ = yield from self._dialogue.which(self._command, phrase, points, self._detect)
         return points[index]
 
-    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:
-        """(points of a reference, True if the target had to be taken out of them)."""
-        points = list(self._points(phrase, response))
-        target = self._target
-        others = [p for p in points if target is None or not near(p, target)]
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> list[PicturePoint]:
+        """The points of a reference, without that of the target."""
+        others = [p for p in self._points(phrase, response) if self._target is None or not near(p, self._target)]
         if not others:
             sentence = f"{self._name} and {the(phrase.text)} are the same thing"
             raise Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
-        return others, len(others) < len(points)
+        return others
 
-    def _check_spot(self, response: Response, excluded: bool) -> None:
+    def _check_spot(self, response: Response) -> None:
         """Remember the place point, or give up before anything moves."""
-        self._spot = response.points[0] if response.points and not excluded else None
-        if response.points or excluded:
+        self._spot = response.points[0] if response.points else None
+        if response.points:
             return
-        target, form = self._target, self._command.form
-        beside = [p for group in self._references for p in group] if form is None else [form.point]
-        on_table = form is not None or self._command.relation not in ("in", "on")
-        own_room = on_table and any(p and target and near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
-        if code is ErrorCode.PLACE_BLOCKED and own_room:
-            return
         if code in NO_PLACE or code in FINAL - NOT_LOOKED_AT:
             raise Done(
                 "There is no room there; better to say so before moving anything.",
@@ -417,12 +410,12 @@ class _Episode:
     def _find_spot(self) -> Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
         kept = self._spot if wording.is_measured(self._command.form) else None
-        calls = [self._ask_spot(at=kept), *(self._detect(name) for name in self._named_references())]
-        responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
+        calls = (self._ask_spot(at=kept), *map(self._detect, self._named_references()))
+        responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", calls)
         stays = all(r.ok for r in responses[1:]) and all(
-            any(near(p, q, MOVED) for q in before)
+            any(near(p, q, MOVED) for p in r.points)
             for before, r in zip(self._references, responses[1:], strict=True)
-            for p in r.points
+            for q in before
         )
         fresh = responses[0].points[0] if responses[0].points and stays else None
         if kept and responses[0].error in NO_PLACE:
@@ -430,17 +423,18 @@ class _Episode:
         keeps = self._command.relation == "in" and not self._failed_spots  # it was chosen for the object's size
         best = self._spot if fresh and self._spot and keeps else fresh or self._spot
         beside = [point for group in self._references for point in group]
-        spot = best and untried(best, middle(beside) or best, self._failed_spots, partial(self._stays, beside))
+        offered = self._refusal.offered if self._refusal else None
+        spot = best and untried(best, middle(beside) or best, self._failed_spots, offered, partial(self._stays, beside))
         if spot is None:
             none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
             raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
     def _stays(self, references: list[PicturePoint], spot: PicturePoint) -> bool:
-        form = self._command.form
+        form, reach = self._command.form, IN_REGION if self._command.relation == "region" else SAME_POINT
         if form is None or form.relation == "in":
             return still_there(self._command.relation, spot, references)
-        return not wording.is_measured(form) and self._spot is not None and near(spot, self._spot)
+        return not wording.is_measured(form) and self._spot is not None and near(spot, self._spot, reach)
 
     def _put(self) -> Script:
         assert self._spot is not None

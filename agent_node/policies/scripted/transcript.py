@@ -17,6 +17,7 @@ _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
 _UNVERIFIED = re.compile(r"\b(Not verified: [^.]*)\.")
 _RAISED = re.compile(r"\b(It stands [\d.]+ m above the table)\.")
+_OFFERED = re.compile(r"found free and within reach is at \(([\d.]+), ([\d.]+)\)")
 _HELD = re.compile(r"\bThe gripper holds an object(?: that was grasped as '(.*)')?\.")
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
@@ -51,6 +52,12 @@ class Response:
         """What a placement on something says of its height, such as "It stands 0.15 m above the table", or ""."""
         found = _RAISED.search(self.text) if self.ok else None
         return found.group(1) if found else ""
+
+    @property
+    def offered(self) -> PicturePoint | None:
+        """The place that a refused placement offers instead."""
+        found = _OFFERED.search(self.text)
+        return (float(found[1]), float(found[2])) if found else None
 
     @property
     def held(self) -> str | None:

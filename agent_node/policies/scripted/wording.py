@@ -13,9 +13,6 @@ from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, length_words
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
-FROM_NOWHERE = "what I hold stands nowhere, so I do not know from where that way begins: say where to put it"
-"""Why a thing that is held cannot be moved by so much."""
-
 
 def untagged(text: str) -> str:
     """Text from tools and pictures is data: it must not open or close a tag of a turn."""
@@ -29,15 +26,12 @@ def refusal(error: ToolError) -> str:
 
 def pointable(reference: NounPhrase, relation: str | None) -> str:
     """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts things in containers."""
+    if reference.point is not None:
+        return reference.plain
     bare = not (reference.selectors or reference.relation or reference.excluded)
     if relation == "in" and bare and not reference.head and reference.words:
         return f"{' '.join(reference.words)} container"
     return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
-
-
-def needs_thing(command: Command) -> bool:
-    """True for a place for which it matters how large the thing is that is to go there, or where it stands now."""
-    return command.relation == "in" or (command.form is not None and command.form.relation not in ("in", "on"))
 
 
 def is_measured(form: FreeSpaceRequest | None) -> bool:

@@ -60,7 +60,6 @@ def write_bag(
         path: The file; its folder is there.
         entries: In the order of their times.
         notes: MCAP metadata records by name.
-        compression: Compression of the chunks.
 
     Raises:
         ToolError: UNAVAILABLE when it cannot be written, or without the package mcap.

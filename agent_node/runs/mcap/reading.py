@@ -20,6 +20,7 @@ from rclpy_zenoh.interfaces import deserialize, get_class
 from toolhand.agent_node.event_documents import read_event
 from toolhand.agent_node.events import RECORDED, Event, ToolAnswered
 from toolhand.agent_node.runs.mcap import ros_messages as ros
+from toolhand.agent_node.runs.mcap.packed import COMPRESSIONS, records, unpacked
 from toolhand.agent_node.runs.mcap.recorder import COMMAND, FORMAT, OUTCOME
 from toolhand.tool_nodes import plain_json
 from toolhand.tool_nodes.extras import pip_install
@@ -340,7 +341,7 @@ def _messages(parts: list[_Part]) -> Iterator[tuple[str, Message]]:
     from mcap.records import Channel, Message
 
     topics: dict[int, str] = {}
-    records = 0
+    count = 0
     for part in parts:
         if isinstance(part, Channel):
             topics[part.id] = part.topic
@@ -348,46 +349,26 @@ def _messages(parts: list[_Part]) -> Iterator[tuple[str, Message]]:
         if isinstance(part, Message):
             yield topics[part.channel_id], part
             continue
-        unpacked, at = _unpacked(part), 0
-        while at < len(unpacked):
-            records += 1
-            if records > MAX_RECORDS:
+        for opcode, body in records(memoryview(_unpacked(part))):
+            count += 1
+            if count > MAX_RECORDS:
                 raise _Damaged(f"it holds more than {MAX_RECORDS:,} records")
-            opcode, length = _RECORD.unpack_from(unpacked, at)
-            body, at = unpacked[at + _RECORD.size : at + _RECORD.size + length], at + _RECORD.size + length
             if opcode == Opcode.CHANNEL:
                 channel = Channel.read(ReadDataStream(io.BytesIO(body)))
                 topics[channel.id] = channel.topic
             elif opcode == Opcode.MESSAGE:
-                message = Message.read(ReadDataStream(io.BytesIO(body)), length)
+                message = Message.read(ReadDataStream(io.BytesIO(body)), len(body))
                 yield topics[message.channel_id], message
 
 
 def _unpacked(chunk: Chunk) -> bytes:
     """What a chunk holds: mcap's own reader would unpack it to its end, whatever it says, and fill the memory."""
     size = chunk.uncompressed_size
-    if chunk.compression == "zstd":
-        import zstandard
-
-        declared = zstandard.frame_content_size(chunk.data)
-        if declared not in (-1, size):
-            raise _Damaged(_LONGER)
-        data = zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=size) if size else b""
-    elif chunk.compression == "lz4":
-        from lz4.frame import LZ4FrameDecompressor
-
-        data = LZ4FrameDecompressor().decompress(chunk.data, max_length=size + 1)
-    elif chunk.compression == "":
-        data = chunk.data
-    else:
+    if chunk.compression not in COMPRESSIONS:
         raise _Damaged("a chunk is packed in a way that rosbag2 does not know")
+    data = unpacked(chunk.compression, chunk.data, size + 1)
     if len(data) > size:
-        raise _Damaged(_LONGER)
+        raise _Damaged("a chunk is longer than it says")
     if len(data) < size or (chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc):
         raise _Damaged("a chunk was changed")
-    return bytes(data)
-
-
-_LONGER = "a chunk is longer than it says"
-_RECORD = struct.Struct("<BQ")
-"""Opcode and length of a record."""
+    return data

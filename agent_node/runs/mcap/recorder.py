@@ -58,7 +58,6 @@ class MotionLog:
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
         velocities: (N, J) [rad/s], NaN where the driver reports none; None where none are known.
-        robot: Robot with the joints.
     """
 
     times: FloatArray
@@ -134,10 +133,8 @@ class Recorder:
         """Write `run.mcap`, `metadata.yaml` and a Foxglove layout into the folder of the run.
 
         Args:
-            run_dir: The folder.
             motion: Positions and velocities of the joints; None where not known.
             result: Content of `result.json`; None where the run was interrupted before there was one.
-            compression: Compression of the file.
             truth: Where objects were, by the simulator; None where there is none.
 
         Returns:

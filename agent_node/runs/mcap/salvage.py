@@ -1,17 +1,17 @@
 """What can be read of a recording that may be damaged: `reading` refuses such a file, a viewer shows what is left.
 
-The records are walked by hand: a chunk that is cut in two still gives its first messages.
+A chunk that is cut in two still gives its first messages.
 """
 
 from __future__ import annotations
 
-import io
 import struct
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolhand.agent_node.runs.mcap.packed import CHUNK, Cut, records, unpacked
 from toolhand.agent_node.runs.mcap.reading import (
     EVENT_TOPICS,
     MAGIC,
@@ -21,16 +21,12 @@ from toolhand.agent_node.runs.mcap.reading import (
     file_bytes,
 )
 
-_FOOTER, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = 0x02, 0x04, 0x05, 0x06, 0x0B
+_FOOTER, _CHANNEL, _MESSAGE, _STATISTICS = 0x02, 0x04, 0x05, 0x0B
 """Opcodes of records, https://mcap.dev/spec."""
-_RECORD = struct.Struct("<BQ")
-"""Opcode and length of a record."""
 _CHUNK_HEAD = struct.Struct("<QQQII")
 """Of a chunk: first and last time [ns], unpacked size [bytes], checksum, length of the compression's name [bytes]."""
 _MESSAGE_HEAD = struct.Struct("<HIQQ")
 """Of a message: channel, sequence, time of the record and of publishing [ns]."""
-_PIECE = 64 * 1024
-"""Packed bytes that are unpacked at once: what stands before damage is not lost with it."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +62,13 @@ class Salvage:
 def salvage(path: Path, topics: Collection[str]) -> Salvage:
     """Read the messages of some topics, as far as the file is whole.
 
-    Args:
-        path: The file.
-        topics: Topics that are wanted.
-
     Raises:
         ToolError: INVALID_ARGUMENT for what is no MCAP file.
     """
     walk = _Walk(topics)
     try:
         walk.file(memoryview(file_bytes(path))[len(MAGIC) :])
-    except _Cut:
+    except Cut:
         walk.cut = True
     steps = sorted(message.sequence for message in walk.found if message.topic in EVENT_TOPICS)
     read_part = f"{walk.read:,} messages, {len(steps):,} of them steps, could be read"
@@ -86,10 +78,6 @@ def salvage(path: Path, topics: Collection[str]) -> Salvage:
     elif walk.read != walk.expected or steps != list(range(len(steps))):
         problem = f"Messages are missing in the recording {path.name}: {read_part}."
     return Salvage(walk.found, problem)
-
-
-class _Cut(Exception):
-    """Nothing more can be read here."""
 
 
 class _Walk:
@@ -105,31 +93,31 @@ class _Walk:
         self._room = MAX_UNPACKED_BYTES
 
     def file(self, data: memoryview) -> None:
-        """Walk the records of a file. Raises _Cut where it ends too early."""
-        for opcode, body in _records(data):
+        """Walk the records of a file. Raises Cut where it ends too early."""
+        for opcode, body in records(data):
             if opcode == _FOOTER:
                 return
-            if opcode == _CHUNK:
+            if opcode == CHUNK:
                 self._chunk(body)
             elif opcode == _STATISTICS and len(body) >= 8:
                 (self.expected,) = struct.unpack_from("<Q", body)
-        raise _Cut
+        raise Cut
 
     def _chunk(self, body: memoryview) -> None:
         if len(body) < _CHUNK_HEAD.size:
-            raise _Cut
+            raise Cut
         _, _, size, checksum, named = _CHUNK_HEAD.unpack_from(body)
         packed = body[_CHUNK_HEAD.size + named + 8 :]
         if size > min(self._room, MAX_CHUNK_BYTES):
-            raise _Cut
-        unpacked = _unpacked(bytes(body[_CHUNK_HEAD.size :][:named]), packed, size)
-        self._room -= len(unpacked)
-        if len(unpacked) != size or (checksum and zlib.crc32(unpacked) != checksum):
+            raise Cut
+        data = unpacked(str(body[_CHUNK_HEAD.size :][:named], "utf-8", "replace"), packed, size)
+        self._room -= len(data)
+        if len(data) != size or (checksum and zlib.crc32(data) != checksum):
             self.cut = True
         try:
-            for opcode, record in _records(memoryview(unpacked)):
+            for opcode, record in records(memoryview(data)):
                 self._record(opcode, record)
-        except _Cut:
+        except Cut:
             self.cut = True
 
     def _record(self, opcode: int, body: memoryview) -> None:
@@ -138,50 +126,9 @@ class _Walk:
             self._channels[number] = bytes(body[8 : 8 + length]).decode("utf-8", "replace")
         elif opcode == _MESSAGE and len(body) >= _MESSAGE_HEAD.size:
             if self.read >= MAX_RECORDS:
-                raise _Cut
+                raise Cut
             channel, sequence, time_ns, _ = _MESSAGE_HEAD.unpack_from(body)
             self.read += 1
             topic = self._channels.get(channel, "")
             if topic in self._topics:
                 self.found.append(SalvagedMessage(topic, time_ns, sequence, bytes(body[_MESSAGE_HEAD.size :])))
-
-
-def _records(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """(opcode, body) of each record; a chunk that is cut short comes as far as it goes. Raises _Cut after that."""
-    at = 0
-    while at < len(data):
-        if at + _RECORD.size > len(data):
-            raise _Cut
-        opcode, length = _RECORD.unpack_from(data, at)
-        at += _RECORD.size
-        if at + length > len(data):
-            if opcode == _CHUNK:
-                yield opcode, data[at:]
-            raise _Cut
-        yield opcode, data[at : at + length]
-        at += length
-
-
-def _unpacked(compression: bytes, packed: memoryview, size: int) -> bytes:
-    """What a chunk holds, at most `size` bytes, up to where it is damaged."""
-    if compression == b"":
-        return bytes(packed[:size])
-    unpacked = bytearray()
-    try:
-        if compression == b"zstd":
-            import zstandard
-
-            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(packed), read_size=_PIECE) as stream:
-                while len(unpacked) < size and (piece := stream.read(min(_PIECE, size - len(unpacked)))):
-                    unpacked += piece
-        elif compression == b"lz4":
-            from lz4.frame import LZ4FrameDecompressor
-
-            reader = LZ4FrameDecompressor()
-            for at in range(0, len(packed), _PIECE):
-                unpacked += reader.decompress(packed[at : at + _PIECE], max_length=size - len(unpacked))
-                if len(unpacked) >= size:
-                    break
-    except Exception:  # the decompressors' own errors, and memory: what came before is kept
-        pass
-    return bytes(unpacked)

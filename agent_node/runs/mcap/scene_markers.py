@@ -62,7 +62,6 @@ class TruthLog:
 
     Attributes:
         times: (N,) [s], on the recorder's clock, not decreasing.
-        shapes: S of them.
         positions: (N, S, 3) of their centres in the base frame [m].
         quats_wxyz: (N, S, 4) of their axes.
     """
@@ -101,7 +100,7 @@ def seen_markers(now_ns: int, frame: Frame, base_frame: str) -> bytes:
     markers.append(_marker(head, table, 0, np.array(centre), np.array([1.0, 0.0, 0.0, 0.0])))
     for number, (box, rgb) in enumerate(zip(boxes, _colours(frame, boxes), strict=True)):
         width, depth, height = (2 * box.half_extents).tolist()
-        shape = Shape("things", "box", (width, depth, height), (*rgb, _SEEN_ALPHA))
+        shape = Shape("objects", "box", (width, depth, height), (*rgb, _SEEN_ALPHA))
         quat = Rotation.from_matrix(box.T_parent_box[:3, :3]).as_quat(scalar_first=True)
         markers.append(_marker(head, shape, number, box.T_parent_box[:3, 3], quat))
     return ros.packet(ros.MARKER_ARRAY, markers=markers)

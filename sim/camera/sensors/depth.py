@@ -39,7 +39,6 @@ def measured_depth(
     """The depth (H, W) [m] that a sensor measures, NaN where none.
 
     Args:
-        sensor: The noise model.
         rgb: (H, W, 3) ideal colours.
         depth: (H, W) ideal depth [m], infinite where nothing is.
         view: The image's intrinsics, and what is transparent in it.

@@ -18,9 +18,7 @@ class Readings:
     """Noise and steps of encoders. A reading depends on the seed, the time and the truth alone: nothing is kept.
 
     Attributes:
-        seed: Seed of the station.
         joint_rad, joint_step_rad: See `toolhand.sim.camera.sensors.noise.NoiseTerms`.
-        jaw_m, jaw_step_m, jaw_bias_m: See there.
     """
 
     seed: int = 0

@@ -23,8 +23,6 @@ class SensorUnit:
     """One camera of one station with a sensor.
 
     Args:
-        sensor: The noise model.
-        seed: Seed of the station.
         camera: "scene" or "wrist"; each draws errors of its own.
     """
 

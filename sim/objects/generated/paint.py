@@ -40,7 +40,6 @@ def painted(mesh: TriangleMesh, hue: float | None, rng: np.random.Generator) -> 
     Args:
         mesh: The surface, about the middle of its bounding box.
         hue: The hue that all colours share, in [0, 1]; None draws one for each.
-        rng: Random numbers.
     """
     pattern = str(rng.choice(list(_PATTERNS)))
     mesh, number = _PATTERNS[pattern](mesh, rng)

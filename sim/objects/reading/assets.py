@@ -50,7 +50,6 @@ class Placed:
     """A mesh of an object and where it is in it.
 
     Attributes:
-        raw: The mesh.
         R: (3, 3) turn and stretch, in units of the mesh.
         t: (3,) shift.
         drawn: Whether it is seen.
@@ -78,7 +77,6 @@ class ReadObject:
     """An object as it was read.
 
     Attributes:
-        asset: The object.
         unit: The unit of its mesh and who says so, in words.
         remarks: Sentences about what was repaired or guessed.
     """

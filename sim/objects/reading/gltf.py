@@ -41,10 +41,6 @@ class Damaged(ValueError):
 def read_gltf(content: bytes, files: NamedFiles) -> Iterator[MeshPiece]:
     """The triangles of the scene that a file shows, in metres, y upwards.
 
-    Args:
-        content: The file.
-        files: The files that it names.
-
     Raises:
         Damaged, ValueError: It is no such file.
         OSError: As `NamedFiles.content`.

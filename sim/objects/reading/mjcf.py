@@ -49,7 +49,6 @@ def read_mjcf(path: Path, root: Path) -> DescribedObject:
     """An object from an MJCF whose joints stand at zero.
 
     Args:
-        path: The MJCF.
         root: Folder that neither it nor its meshes may lie outside of.
 
     Raises:

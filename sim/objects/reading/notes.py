@@ -66,11 +66,8 @@ class Note:
 
     Attributes:
         name: Name that people use.
-        kind: One word for its kind.
-        colour: Main colour in words.
         synonyms: Other names.
         categories: General classes.
-        attributes: Adjectives.
         mass: Mass [kg].
         density: Density [kg/m^3], where no mass is given.
         friction: Sliding friction [-], which holds against a gripper's pads too.

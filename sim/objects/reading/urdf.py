@@ -27,7 +27,6 @@ def read_urdf(path: Path, root: Path) -> DescribedObject:
     """An object from a URDF whose joints stand at zero.
 
     Args:
-        path: The URDF.
         root: Folder that neither it nor its meshes may lie outside of, but in packages.
 
     Raises:

@@ -1,7 +1,5 @@
 """A robot made of text for dialogues: commands that do as they say, are asked about, or fail."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

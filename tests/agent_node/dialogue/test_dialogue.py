@@ -1,7 +1,5 @@
 """What an operator says over several utterances."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

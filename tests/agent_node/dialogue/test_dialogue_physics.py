@@ -1,7 +1,5 @@
 """A dialogue with a simulated arm: what is undone stands where it stood."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

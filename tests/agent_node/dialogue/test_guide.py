@@ -1,7 +1,5 @@
 """The sentences of the guide of talking that are the robot's own words are read as their sections say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

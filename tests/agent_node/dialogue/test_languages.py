@@ -1,7 +1,5 @@
 """An utterance of another language is answered in that language, and English never is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot, dialogue

@@ -1,7 +1,5 @@
 """Memories as files: what is kept comes back, what is gone is forgotten, and what is damaged is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of objects, and sentences that cannot be read."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

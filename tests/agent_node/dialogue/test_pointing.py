@@ -1,7 +1,5 @@
 """Words that point mean the points that go with them, in order; where they do not fit, the robot asks."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot

@@ -1,7 +1,5 @@
 """Questions: answered by what the tools measure, with numbers and their uncertainty; nothing moves."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -45,7 +43,7 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=["sim", "pixels"])
 def station(request: pytest.FixtureRequest) -> Station:
-    return Station(parse_scene(SCENE), StationConfig(perception=request.param))
+    return Station(parse_scene(SCENE), StationConfig(perception=request.param, image_size=(320, 240)))
 
 
 def asked(

@@ -1,7 +1,5 @@
 """From acts of a plan to what the dialogue does with each, and from utterances to plans."""
 
-from __future__ import annotations
-
 import copy
 import re
 

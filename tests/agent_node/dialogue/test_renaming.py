@@ -57,6 +57,13 @@ def act_of(text: str) -> PlanAct:
             "pick up the red plush frog",
         ),
         ("pick up the pear", Unfound("pear", seen=SEEN), "pick up the pear"),
+        ("pick up the aplle", Unfound("aplle", unknown=("aplle",), seen=SEEN), "pick up the apple"),
+        (
+            "pick up the pulsh frogy",
+            Unfound("pulsh frogy", unknown=("pulsh", "frogy"), seen=SEEN),
+            "pick up the plush frog",
+        ),
+        ("pick up the maple", Unfound("maple", unknown=("maple",), seen=("apple", "staple")), "pick up the maple"),
     ],
 )
 def test_what_is_not_found_gets_other_words_only_where_they_are_clear(said: str, unfound: Unfound, meant: str) -> None:

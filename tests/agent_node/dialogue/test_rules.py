@@ -1,7 +1,5 @@
 """A session of one sentence: a command that stands alone is the policy's own, all else is a dialogue's."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot

@@ -1,7 +1,5 @@
 """Several objects and several steps: plans, and what becomes of them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Skills said in words: done by fixed calls, and judged by the simulator's state."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

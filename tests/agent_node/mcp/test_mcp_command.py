@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
+from tests.refusals import refused
 from tests.sockets import listening, only_loopback
 from toolhand.cli import main as cli
 from toolhand.cli.mcp import mcp
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 
 
 def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,9 +19,8 @@ def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: py
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     sentence = r"needs the extra mcp\. Install it with: \S+ -m pip install -e \S+\[mcp\]"
-    with pytest.raises(ToolError, match=sentence) as found:
+    with refused(ErrorCode.UNAVAILABLE, sentence):
         mcp()
-    assert found.value.code is ErrorCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,8 @@ def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: py
     ],
 )
 def test_wrong_options_are_told_before_anything_is_served(settings: str, sentence: str) -> None:
-    with pytest.raises(ToolError, match=sentence) as found:
+    with refused(ErrorCode.INVALID_ARGUMENT, sentence):
         cli._parse(["mcp", "--station", "mock", *shlex.split(settings)])()
-    assert found.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_over_http_it_is_reached_from_this_machine_alone() -> None:

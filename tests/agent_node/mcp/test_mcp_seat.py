@@ -1,7 +1,5 @@
 """What a client of MCP says is heard by the server's policy, word for word, in a conversation for each client."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The robot's own plain words: every form reads into types, is said back the same, and nothing else is read."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.plan.grammar import END, NotCanonical, PlanWriter, parse, symbols, terminals

@@ -1,7 +1,5 @@
 """What the exact reader takes for the robot's own words, and what it leaves to others."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.plan.reader import CanonicalReader, context_of

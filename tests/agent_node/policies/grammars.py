@@ -1,7 +1,5 @@
 """A small reader of the grammars that guide servers: is a text admitted, and texts that are, drawn at random."""
 
-from __future__ import annotations
-
 import random
 import re
 

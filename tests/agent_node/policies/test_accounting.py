@@ -1,7 +1,5 @@
 """A sentence whose words bind more than its plan says is not carried out, however sure a model is of its plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tool calls in pieces, as public servers stream them: put together again, or one clear error; never another call."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

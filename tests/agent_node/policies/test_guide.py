@@ -7,11 +7,12 @@ import jsonschema
 import pytest
 
 from tests.agent_node.policies.grammars import Grammar
+from tests.refusals import refused
+from tests.saying import Says
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.guide import ArgumentRules, Guide
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import make_policy
-from toolhand.agent_node.policy import Reply
 from toolhand.agent_node.protocol import load_protocol, protocol_names
 from toolhand.cli.options import named_station
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -27,18 +28,6 @@ TURN = '<think>Look.</think>\n<tool_call>{"name": "robot.capture_image", "argume
 def offered():
     """Schemas of all suites."""
     return named_station("example", suite="all").toolbox.schemas()
-
-
-class Leader:
-    """Says one object."""
-
-    name = "leader"
-
-    def __init__(self, text):
-        self.text = text
-
-    def respond(self, conversation):
-        return Reply(self.text)
 
 
 def as_text(written, protocol):
@@ -102,21 +91,20 @@ def test_what_a_protocol_writes_itself_is_admitted_and_other_tools_and_arguments
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 def test_a_leader_decides_and_the_thought_alone_is_free(protocol, offered):
     said = protocol.render_turn("I look.", [ToolCall("roborefer.detect_one", {"obj_name": "can", "image_index": 0})])
-    grammar = Grammar(Guide(protocol, offered, 40, Leader(said)).grammar([]))
+    grammar = Grammar(Guide(protocol, offered, 40, Says(said)).grammar([]))
     for seed in range(20):
         written = grammar.draw(seed)
         (call,) = protocol.parse(as_text(written, protocol)).calls
         assert (call.name, call.arguments) == ("roborefer.detect_one", {"obj_name": "can", "image_index": 0})
-    ended = Grammar(Guide(protocol, offered, 40, Leader(protocol.render_turn("", [], "Done."))).grammar([]))
+    ended = Grammar(Guide(protocol, offered, 40, Says(protocol.render_turn("", [], "Done."))).grammar([]))
     last = ended.draw(0)
     assert last.endswith("Done.") if protocol is NATIVE else protocol.parse(last).answer == "Done."
 
 
 def test_a_leader_that_writes_no_turn_is_told(offered):
-    guide = Guide(SPACETOOLS, offered, 40, Leader("<tool_call>{"))
-    with pytest.raises(ToolError, match="policy leader wrote a bad turn: the <tool_call> tag is not closed") as error:
+    guide = Guide(SPACETOOLS, offered, 40, Says("<tool_call>{", name="leader"))
+    with refused(ErrorCode.INTERNAL, "policy leader wrote a bad turn: the <tool_call> tag is not closed"):
         guide.grammar([])
-    assert error.value.code is ErrorCode.INTERNAL
 
 
 @pytest.mark.parametrize(
@@ -196,9 +184,8 @@ def test_a_led_policy_admits_what_the_scripted_one_would_call(server, quick, sch
 def test_a_server_that_refuses_the_grammar_is_not_asked_without_it(server, quick, schemas, conversation):
     server.will(server.json({"error": {"message": "structured_outputs is not supported", "param": None}}, 400))
     policy = make_policy(f"openai:m@{server.url}/v1", SPACETOOLS, schemas, replace(quick, guided="vllm"))
-    with pytest.raises(ToolError, match="structured_outputs is not supported") as error:
+    with refused(ErrorCode.UNAVAILABLE, "structured_outputs is not supported"):
         policy.respond(conversation)
-    assert error.value.code is ErrorCode.UNAVAILABLE
     assert len(server.requests) == 1
 
 

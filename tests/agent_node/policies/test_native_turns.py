@@ -1,7 +1,5 @@
 """Native turns that go wrong: what the model reads of its own words, and of what was wrong with them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an operator points at reaches models in words, whatever the protocol, and marked in an image."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Iterator

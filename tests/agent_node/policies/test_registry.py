@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import FORMS, make_policy, protocol_of
 from toolhand.agent_node.protocol import load_protocol
@@ -65,9 +66,8 @@ def test_the_scripted_policy_writes_the_protocol_that_is_asked_for(schemas, conv
     ],
 )
 def test_an_unknown_name_is_answered_with_the_known_ones(schemas, spec):
-    with pytest.raises(ToolError) as error:
+    with refused(ErrorCode.INVALID_ARGUMENT) as error:
         make_policy(spec, SPACETOOLS, schemas)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
     assert all(form in str(error.value) for form in FORMS)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 400
@@ -90,9 +90,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones(schemas, spec):
 )
 def test_a_base_url_that_is_none_is_told(schemas, url):
     for kind in ("openai", "anthropic"):
-        with pytest.raises(ToolError) as error:
+        with refused(ErrorCode.INVALID_ARGUMENT) as error:
             make_policy(f"{kind}:m@{url}", SPACETOOLS, schemas)
-        assert error.value.code is ErrorCode.INVALID_ARGUMENT
         assert str(error.value).isprintable()
 
 
@@ -104,9 +103,8 @@ def test_a_key_with_a_line_break_is_refused_and_not_shown(schemas):
 
 def test_without_its_extra_a_model_in_this_process_is_unavailable(schemas, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ToolError, match=r"pip install -e \S+\[transformers\]") as error:
+    with refused(ErrorCode.UNAVAILABLE, r"pip install -e \S+\[transformers\]"):
         make_policy("transformers:some/model", SPACETOOLS, schemas)
-    assert error.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_model_in_this_process_does_not_speak_a_servers_form(schemas):

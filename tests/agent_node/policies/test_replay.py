@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from tests.stations import FAST
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.policies.replay import Replay
@@ -54,9 +55,8 @@ def test_another_result_is_told_with_its_turn(recorded):
     at = max(i for i, message in enumerate(conversation) if message.role == "tool")
     conversation[at] = replace(conversation[at], text="<tool_response>Nothing moved.</tool_response>")
     turn = sum(message.role == "assistant" for message in conversation[:at])
-    with pytest.raises(ToolError, match=rf"at turn {turn} \(a tool\): it says .*Nothing moved") as error:
+    with refused(ErrorCode.UNAVAILABLE, rf"at turn {turn} \(a tool\): it says .*Nothing moved"):
         Replay(folder).respond(conversation)
-    assert error.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_an_image_of_another_number_is_a_difference(recorded):
@@ -75,9 +75,8 @@ def test_a_record_that_is_over_says_nothing_more(recorded):
 
 
 def test_a_folder_without_a_record_is_told(tmp_path):
-    with pytest.raises(ToolError, match=r"Cannot read .*trajectory\.jsonl: No such file") as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, r"Cannot read .*trajectory\.jsonl: No such file"):
         Replay(tmp_path)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(
@@ -97,9 +96,8 @@ def test_a_folder_without_a_record_is_told(tmp_path):
 )
 def test_a_damaged_record_is_told(tmp_path, content):
     (tmp_path / "trajectory.jsonl").write_bytes(content)
-    with pytest.raises(ToolError, match="trajectory") as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, "trajectory"):
         Replay(tmp_path)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_what_no_file_can_hold_is_compared_as_it_was_written(recorded, tmp_path):

@@ -2,12 +2,17 @@
 
 import copy
 import os
+import re
 import shutil
+import subprocess
+import sys
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.policies.chat import text_turns
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import make_policy
@@ -182,28 +187,24 @@ def test_a_template_without_a_system_role_reads_it_from_the_user(folders, conver
     text = made._templated(text_turns(conversation))
     assert text.startswith(f"[user]{conversation[0].text}\nPick up the can[assistant]")
     made._tokenizer.chat_template = "{{ raise_exception('never') }}"
-    with pytest.raises(ToolError, match="never") as error:
+    with refused(ErrorCode.UNAVAILABLE, "never"):
         made.respond(conversation)
-    assert error.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_conversation_longer_than_the_model_reads_is_a_spent_budget(folders, conversation):
-    with pytest.raises(ToolError, match="tokens, the model takes 4096") as error:
+    with refused(ErrorCode.TURN_BUDGET, "tokens, the model takes 4096"):
         policy(folders["text"]).respond([*conversation, Message("user", "x" * 5000)])
-    assert error.value.code is ErrorCode.TURN_BUDGET
 
 
 def test_a_stop_or_a_deadline_ends_a_turn_and_the_next_one_works(folders, conversation):
     stopped = []
     made = policy(folders["text"], stopped=lambda: bool(stopped), on_piece=stopped.append)
-    with pytest.raises(ToolError) as error:
+    with refused(ErrorCode.STOPPED):
         made.respond(conversation)
-    assert error.value.code is ErrorCode.STOPPED
     stopped.clear()
     made._options = replace(OPTIONS, deadline_s=1e-9)
-    with pytest.raises(ToolError) as error:
+    with refused(ErrorCode.TIMEOUT):
         made.respond(conversation)
-    assert error.value.code is ErrorCode.TIMEOUT
     made._options = OPTIONS
     assert made.respond(conversation).text == policy(folders["text"]).respond(conversation).text
 
@@ -225,15 +226,13 @@ def test_weights_that_are_not_numbers_say_nothing(folders, conversation):
     made._model = copy.deepcopy(made._model)  # others are given the same weights
     with made._torch.no_grad():
         made._model.lm_head.weight.fill_(float("nan"))
-    with pytest.raises(ToolError, match="not finite") as error:
+    with refused(ErrorCode.UNAVAILABLE, "not finite"):
         made.respond(conversation)
-    assert error.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_folder_that_holds_no_model_is_told(tmp_path, schemas, monkeypatch):
-    with pytest.raises(ToolError, match="cannot be loaded") as error:
+    with refused(ErrorCode.UNAVAILABLE, "cannot be loaded") as error:
         make_policy(f"transformers:{tmp_path}", SPACETOOLS, schemas)
-    assert error.value.code is ErrorCode.UNAVAILABLE
     assert str(error.value).isprintable()
 
 
@@ -246,9 +245,8 @@ def test_a_model_is_loaded_without_a_word_about_it(folders, capfd):
 def test_half_a_file_of_a_model_is_told(folders, tmp_path, schemas, name):
     half = shutil.copytree(folders["text"], tmp_path / "m") / name
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
-    with pytest.raises(ToolError, match="cannot be loaded") as error:
+    with refused(ErrorCode.UNAVAILABLE, "cannot be loaded") as error:
         make_policy(f"transformers:{tmp_path / 'm'}", SPACETOOLS, schemas)
-    assert error.value.code is ErrorCode.UNAVAILABLE
     assert str(error.value).isprintable()
 
 
@@ -258,9 +256,8 @@ def test_weights_that_could_run_code_are_not_read(folders, tmp_path, schemas):
     folder = shutil.copytree(folders["text"], tmp_path / "m")
     torch.save(policy(folders["text"])._model.state_dict(), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ToolError, match="cannot be loaded") as error:
+    with refused(ErrorCode.UNAVAILABLE, "cannot be loaded"):
         make_policy(f"transformers:{folder}", SPACETOOLS, schemas)
-    assert error.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_code_that_comes_with_a_model_is_not_run(folders, tmp_path, schemas):
@@ -279,9 +276,8 @@ def test_code_that_comes_with_a_model_is_not_run(folders, tmp_path, schemas):
 def test_the_token_budget_bounds_the_turn(folders, conversation):
     made = policy(folders["text"], token_budget=4)
     assert made.respond(conversation).completion_tokens == 4
-    with pytest.raises(ToolError) as error:
+    with refused(ErrorCode.TURN_BUDGET):
         made.respond(conversation)
-    assert error.value.code is ErrorCode.TURN_BUDGET
 
 
 def test_the_weights_of_the_last_model_are_read_once_until_its_files_change(folders, tmp_path):
@@ -290,3 +286,72 @@ def test_the_weights_of_the_last_model_are_read_once_until_its_files_change(fold
     assert first._model is second._model
     os.utime(folder / "model.safetensors", ns=(1, 1))
     assert policy(folder)._model is not first._model
+
+
+# -- a real server: `transformers serve`, with a tiny model that has learned three turns by heart ------
+
+NATIVE = load_protocol("native")
+SYSTEM, LOOK = Message("system", "You work an arm."), Message("user", "Look.", "Look.")
+CALL = '<think>Hm.</think>\n<tool_call>{"name": "look", "arguments": {}}</tool_call>'
+SEEN = "<tool_response>A can.</tool_response>"
+TOOLS = [{"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}]
+
+
+@pytest.fixture
+def serve(tiny_model, tmp_path):
+    """Starts the server; gives its base URL and its process."""
+    system, user = {"role": "system", "content": SYSTEM.text}, {"role": "user", "content": LOOK.text}
+    after = [system, user, {"role": "assistant", "content": CALL}, {"role": "user", "content": SEEN}]
+    endless = [system, {"role": "user", "content": "Go on."}]
+    lessons = [([system, user], CALL), (after, "<answer>A can.</answer>"), (endless, "<think>" + "on and " * 40)]
+    folder = tiny_model("text", tmp_path, lessons)
+    command = [sys.executable, "-c", "from transformers.cli.transformers import main; main()", "serve", str(folder)]
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--port", "0", "--device", "cpu"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    log = []
+    for line in process.stderr:
+        log.append(line)
+        if found := re.search(r"running on (http://127\.0\.0\.1:\d+)", line):
+            break
+    else:
+        process.wait()
+        raise AssertionError("".join(log[-20:]))
+    reader = threading.Thread(target=lambda: all(True for _ in process.stderr), daemon=True)
+    reader.start()
+    yield f"openai:{folder}@{found.group(1)}/v1", process
+    process.kill()
+    process.wait()
+    reader.join()
+    process.stderr.close()
+
+
+def test_a_real_server_speaks_both_modes_and_its_death_in_mid_sentence_is_told(serve, quick):
+    spec, process = serve
+    whole = replace(quick, deadline_s=60.0, max_tokens=120)
+    heard = []
+    for options in (whole, replace(whole, on_piece=heard.append)):
+        policy = make_policy(spec, SPACETOOLS, [], options)
+        first = policy.respond([SYSTEM, LOOK])
+        assert SPACETOOLS.parse(first.text).thought == "Hm."
+        assert [call.name for call in SPACETOOLS.parse(first.text).calls] == ["look"]
+        assert first.prompt_tokens > 30
+        assert first.completion_tokens > 30
+        told = [SYSTEM, LOOK, Message("assistant", CALL), Message("tool", SEEN, "A can.")]
+        assert policy.respond(told).text == "<answer>A can.</answer>", "the server drops the stop string"
+        native = make_policy(spec, NATIVE, TOOLS, options).respond([SYSTEM, LOOK])
+        assert native.details["calls"] == [("look", "{}")]
+        assert (NATIVE.parse(native.text).thought, NATIVE.parse(native.text).calls[0].name) == ("Hm.", "look")
+    assert "A can" in "".join(heard)
+
+    endless = replace(whole, max_tokens=3000, on_piece=lambda piece: process.kill())
+    with refused(ErrorCode.UNAVAILABLE, r"in the middle of its answer|broke the connection"):
+        make_policy(spec, SPACETOOLS, [], endless).respond([SYSTEM, Message("user", "Go on.")])
+    with refused(ErrorCode.UNAVAILABLE, "cannot be reached"):
+        make_policy(spec, SPACETOOLS, [], endless).respond([SYSTEM, LOOK])

@@ -1,7 +1,5 @@
 """What a server is sent over a long conversation: how much of it is what it was sent before, and how large it is."""
 
-from __future__ import annotations
-
 import base64
 import io
 import itertools

@@ -1,10 +1,7 @@
 """The run folder: trajectories in chat format, and files that are complete or absent."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,9 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.refusals import refused
+from tests.saying import Says, call
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.runs.folder import new_run_dir, write_atomically, write_json, write_trajectory
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import Text
@@ -39,22 +37,8 @@ class Tools:
         raise ToolError(ErrorCode.PLAN_FAILED, "Blocked.")
 
 
-class Scripted:
-    name = "scripted"
-
-    def __init__(self, *lines: str) -> None:
-        self._lines = iter(lines)
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        return Reply(next(self._lines))
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
 def run(*lines: str, task: str = "Look.") -> Episode:
-    return Agent(Scripted(*lines, "<answer>Done.</answer>"), Toolbox([Tools()])).run(task)
+    return Agent(Says(*lines, "<answer>Done.</answer>"), Toolbox([Tools()])).run(task)
 
 
 def trajectory(tmp_path: Path, episode: Episode) -> dict[str, Any]:
@@ -176,9 +160,8 @@ def test_json_files_hold_numpy_values_and_paths_as_plain_json(tmp_path: Path) ->
 def test_what_json_cannot_hold_is_refused_and_the_old_file_stays(tmp_path: Path, value: Any) -> None:
     path = tmp_path / "result.json"
     write_json(path, {"old": True})
-    with pytest.raises(ToolError, match=r"result\.json can only hold") as caught:
+    with refused(ErrorCode.INTERNAL, r"result\.json can only hold"):
         write_json(path, {"new": value})
-    assert caught.value.code is ErrorCode.INTERNAL
     assert json.loads(path.read_text()) == {"old": True}
     assert list(tmp_path.iterdir()) == [path]
 
@@ -218,9 +201,8 @@ def test_an_interrupted_trajectory_has_no_line(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     for write in (lambda path: write_json(path / "a.json", {}), new_run_dir):
-        with pytest.raises(ToolError, match="Cannot write") as caught:
+        with refused(ErrorCode.UNAVAILABLE, "Cannot write") as caught:
             write(tmp_path / "file")
-        assert caught.value.code is ErrorCode.UNAVAILABLE
         assert caught.value.hint
 
 

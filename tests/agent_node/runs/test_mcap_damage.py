@@ -1,7 +1,5 @@
 """A recording from anywhere: whatever was cut, changed or made up in it ends in one sentence."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct
@@ -253,8 +251,6 @@ def chunk(data: bytes, compression: str = "zstd", size: int | None = None) -> An
 def test_a_chunk_that_does_not_unpack_to_what_it_says_is_refused(
     tmp_path: Path, compression: str, says: int, sentence: str
 ) -> None:
-    if (compression, says) == ("zstd", 6_000_000):
-        sentence = "a chunk is longer than it says"  # its frame knows better, and is believed before it is unpacked
     path = whole(tmp_path / "run.mcap", chunk(bytes(5_000_000), compression, says))
     assert sentence in damage_of(path)
 

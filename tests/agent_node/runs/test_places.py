@@ -1,7 +1,5 @@
 """The place that a command has asked for is drawn in its report, and stands in its result as data."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +11,9 @@ from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
 
 SCENE = "objects: [{name: red box, position: [0.50, -0.15]}]"
-PLACE = "free table right of the red box"
-UNKNOWN = "free table right of the big box"
+
+
+BOX = {"name": "red box", "points": [[0.345, 0.47]]}
 
 
 class Looks:
@@ -27,8 +26,8 @@ class Looks:
             [
                 ("robot.capture_image", {}),
                 ("roborefer.detect_all", {"obj_name": "red box", "image_index": 0}),
-                ("roborefer.detect_one", {"obj_name": PLACE, "image_index": 0}),
-                ("roborefer.detect_one", {"obj_name": UNKNOWN, "image_index": 0}),
+                ("robot.find_place", {"place": {"relation": "right_of", "references": [BOX]}}),
+                ("robot.find_place", {"place": {"relation": "left_of"}}),
             ]
         )
 
@@ -43,7 +42,7 @@ def test_the_place_that_was_asked_for_is_drawn_and_kept_as_data(tmp_path: Path) 
     episode = Agent(Looks(), station.toolbox).run("look where there is room")
     write_run(tmp_path, episode, station.toolbox, {})
     (place,) = json.loads((tmp_path / "result.json").read_text())["places"]
-    assert (place["words"], place["image"]) == (PLACE, "images/000.jpg")
+    assert place["words"] == "to the right of the red box"
     (outline,) = place["outlines"]
     (box,) = episode.records[1].result.facts["points"]
     assert min(x for x, _ in outline) > box[0]

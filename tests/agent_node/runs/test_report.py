@@ -1,10 +1,7 @@
 """The report: what it shows, that nothing in it can act, and that it stays small."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from html import unescape
@@ -15,15 +12,16 @@ import numpy as np
 import pytest
 
 from tests.pages import Page
+from tests.saying import Says, call
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
-from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.policy import Reply
 from toolhand.agent_node.runs.folder import write_trajectory
 from toolhand.agent_node.runs.report import complete_report, with_images, write_report
 from toolhand.agent_node.runs.report_parts import MAX_FRAMES
 from toolhand.tool_nodes.drawing import RGB
-from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
+from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, unavailable
 from toolhand.tool_nodes.toolbox.arguments import ImageIndex, Text
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
@@ -84,20 +82,6 @@ class Robot:
         return ToolResult(text="Placed.", image=self._image(), facts={"placed": fact})
 
 
-class Scripted:
-    name = "scripted"
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = iter(lines)
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        return Reply(next(self._lines))
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
 LOOK, CHOOSE, GRASP, PLACE = (
     call(name)
     for name in (
@@ -110,9 +94,9 @@ LOOK, CHOOSE, GRASP, PLACE = (
 
 
 def run(*lines: str, task: str = "Pick the box.", robot: Robot | None = None) -> Episode:
-    return Agent(
-        Scripted(lines), Toolbox([robot or Robot()]), ConversationSettings(turn_budget=max(len(lines), 1))
-    ).run(task)
+    return Agent(Says(*lines), Toolbox([robot or Robot()]), ConversationSettings(turn_budget=max(len(lines), 1))).run(
+        task
+    )
 
 
 def report(tmp_path: Path, episode: Episode, summary: dict[str, Any] | None = None, frames: Sequence[RGB] = ()) -> Page:
@@ -251,13 +235,9 @@ def test_the_film_has_at_most_sixty_frames_and_keeps_both_ends(tmp_path: Path, g
 
 
 def test_a_run_without_images_or_turns_still_has_a_report(tmp_path: Path) -> None:
-    class Down:
-        name = "down"
-
-        def respond(self, conversation: Sequence[Message]) -> Reply:
-            raise ToolError(ErrorCode.UNAVAILABLE, "The model server does not answer.")
-
-    page = report(tmp_path, Agent(Down(), Toolbox([Robot()])).run("Pick."))
+    page = report(
+        tmp_path, Agent(Says(unavailable("The model server does not answer.")), Toolbox([Robot()])).run("Pick.")
+    )
     assert "UNAVAILABLE" in page.text
     assert page.all("img") == []
     assert page.all("script") == []
@@ -311,17 +291,14 @@ def test_frames_that_are_no_film_are_refused_and_no_file_appears(
     assert list(tmp_path.iterdir()) == []
 
 
-class Counting(Scripted):
-    """A model whose server counts."""
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        return Reply(super().respond(conversation).text, 1500, 40, cost=0.002, latency_s=0.5, first_token_s=0.25)
-
-
 def test_what_a_model_took_and_its_protocol_are_shown_and_nothing_is_made_up_for_one_that_counts_nothing(
     tmp_path: Path,
 ) -> None:
-    episode = Agent(Counting([LOOK, LOOK, "<answer>Done.</answer>"]), Toolbox([Robot()])).run("Look.")
+    counted = [
+        Reply(line, 1500, 40, cost=0.002, latency_s=0.5, first_token_s=0.25)
+        for line in (LOOK, LOOK, "<answer>Done.</answer>")
+    ]
+    episode = Agent(Says(*counted), Toolbox([Robot()])).run("Look.")
     text = report(tmp_path, episode).text
     assert "protocol spacetools, 4,500 tokens read and 120 written, cost 0.006" in text
     assert text.count("first word after 0.25 s, 1,500 tokens read and 40 written, cost 0.002") == 3

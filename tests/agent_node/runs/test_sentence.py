@@ -1,7 +1,5 @@
 """One sentence is one folder, and old folders of runs, and nothing else, can be deleted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

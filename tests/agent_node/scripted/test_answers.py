@@ -1,7 +1,5 @@
 """What an answer to a question of the scripted policy means, before anything is looked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.policies.scripted.answers import another_command, choose, ends, with_two

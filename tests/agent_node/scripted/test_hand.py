@@ -1,10 +1,9 @@
 """The robot remembers by which words it grasped what it holds, and takes no other name for it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.agent_node.scripted.test_scripted import TextWorld, item, run
+from tests.refusals import refused
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policies.scripted.hand import is_called, of_what_is_held, renamed
 from toolhand.agent_node.policies.scripted.transcript import Response
@@ -64,11 +63,8 @@ def test_what_is_held_is_placed_by_its_name(sentence: str) -> None:
     ],
 )
 def test_another_name_or_a_second_object_is_refused_with_what_is_held_and_the_way_out(sentence: str) -> None:
-    with pytest.raises(ToolError) as caught:
+    with refused(ErrorCode.ALREADY_HOLDING, "the baseball", '"put it down"'):
         of_what_is_held(parse_command(sentence), "baseball")
-    assert caught.value.code is ErrorCode.ALREADY_HOLDING
-    assert "the baseball" in caught.value.message
-    assert '"put it down"' in caught.value.hint
 
 
 def test_an_empty_hand_changes_no_command() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from toolhand.agent_node.policies.scripted.points import describe, near, still_there, untried

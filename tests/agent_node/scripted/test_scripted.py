@@ -17,8 +17,10 @@ from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policies.scripted.transcript import read_episode, read_response
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol
-from toolhand.tool_nodes.language.referring import parse_free_space, refer
+from toolhand.tool_nodes.language.referring import refer
+from toolhand.tool_nodes.place_argument import PlaceInImageArgument
 from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.toolbox.toolbox import Session
 from toolhand.tool_nodes.tools.spacetools.robot import UNSEEN
 from toolhand.tool_nodes.types import ObjectView
 
@@ -82,12 +84,7 @@ class TextWorld:
 
     def _detect(self, obj_name: str, image_index: int, only_one: bool) -> str:
         assert image_index == self.captured[-1], "only the newest camera picture may be looked at"
-        request = parse_free_space(obj_name)
-        if request is None:
-            points = [self.views[i].point for i in refer(obj_name, self.views)]
-        else:
-            beside = [self.views[i].point for phrase in request.references for i in refer(phrase, self.views)]
-            points = [request.point or ((beside[0][0] + 0.1, beside[0][1]) if beside else (0.5, 0.5))]
+        points = [self.views[i].point for i in refer(obj_name, self.views)]
         listed = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points[: 1 if only_one else None])
         return self._image(f"Detected {len(points)} instance(s) of '{obj_name}': [{listed}]")
 
@@ -96,6 +93,14 @@ class TextWorld:
 
     def roborefer_detect_one(self, obj_name: str, image_index: int) -> str:
         return self._detect(obj_name, image_index, only_one=True)
+
+    def robot_find_place(self, place: dict[str, Any], item: list[float] | None = None) -> str:
+        read = PlaceInImageArgument().parse(place, Session())
+        if read.request.relation == "moved" and item is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "What is not seen to stand anywhere has no way from there.")
+        beside = [point for group in read.points for point in group]
+        x, y = read.request.point or ((beside[0][0] + 0.1, beside[0][1]) if beside else (0.5, 0.5))
+        return self._image(f"There is room at ({x:.3f}, {y:.3f}).")
 
     def sam2_segment_from_point(self, x: float, y: float, image_index: int) -> str:
         assert image_index == self.captured[-1]
@@ -282,11 +287,11 @@ def test_any_of_several_will_do() -> None:
     assert run("pick up any cola", world)[0] == "Picked up a cola."
 
 
-def test_a_pick_and_place_takes_seven_turns_and_asks_for_the_place_before_and_after_the_grasp() -> None:
+def test_a_pick_and_place_takes_eight_turns_and_asks_for_the_place_before_and_after_the_grasp() -> None:
     world = TextWorld(table())
     answer, turns = run("Pick up the pony and place it left of the red box", world)
-    assert (answer, turns) == ("Placed the pony to the left of the red box.", 7)
-    asked = [i for i, (name, _) in enumerate(world.calls) if name == "roborefer.detect_one"]
+    assert (answer, turns) == ("Placed the pony to the left of the red box.", 8)
+    asked = [i for i, (name, _) in enumerate(world.calls) if name == "robot.find_place"]
     grasped = world.names().index("robot.execute_grasp")
     assert len(asked) == 2
     assert asked[0] < grasped < asked[1]
@@ -410,20 +415,12 @@ def test_a_detection_miss_is_mended_by_a_second_look() -> None:
 
 
 def test_a_blocked_place_is_known_before_anything_moves() -> None:
-    world = TextWorld(table(), {"roborefer.detect_one": ["PLACE_BLOCKED: There is no free table left of the red box."]})
+    world = TextWorld(table(), {"robot.find_place": ["PLACE_BLOCKED: There is no free table left of the red box."]})
     answer, turns = run("put the coconut water that is on the right left of the red box", world)
     assert answer.startswith("PLACE_BLOCKED: ")
     assert "nothing has moved" in answer
-    assert turns == 3
+    assert turns == 4
     assert not set(world.names()) & set(MOTIONS)
-
-
-def test_a_target_in_the_way_of_its_own_place_is_lifted_first() -> None:
-    world = TextWorld(
-        [item("red box", 0.5, 0.4, "box"), item("can", 0.4, 0.4, "can")],
-        {"roborefer.detect_one": ["PLACE_BLOCKED: There is no free table left of the red box."]},
-    )
-    assert run("put the can left of the red box", world)[0] == "Placed the can to the left of the red box."
 
 
 @pytest.mark.parametrize(
@@ -501,13 +498,13 @@ def test_what_was_put_on_another_object_beside_its_place_is_picked_up_again() ->
     assert world.names().count(place) == 3
 
 
-@pytest.mark.parametrize(("code", "picked"), [("OUT_OF_WORKSPACE", 0), ("PLACE_BLOCKED", 1)])
-def test_only_a_target_that_may_itself_be_in_the_way_is_lifted_from_a_blocked_place(code: str, picked: int) -> None:
+def test_a_place_out_of_reach_is_known_before_the_object_is_lifted() -> None:
     views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
-    world = TextWorld(views, {"roborefer.detect_one": [f"{code}: There is no free table: something is in the way."]})
+    world = TextWorld(views, {"robot.find_place": ["OUT_OF_WORKSPACE: There is no free table: it ends there."]})
     answer, _ = run("put the pony right of the red box", world)
-    assert world.names().count("robot.execute_grasp") == picked
-    assert picked or answer.startswith("OUT_OF_WORKSPACE: Cannot place the pony to the right of the red box")
+    assert "robot.execute_grasp" not in world.names()
+    assert answer.startswith("OUT_OF_WORKSPACE: Cannot place the pony to the right of the red box")
+    assert [given["item"] for name, given in world.calls if name == "robot.find_place"] == [[0.6, 0.5]]
 
 
 def test_the_top_of_an_object_is_tried_at_its_middle_only_and_the_reason_is_told() -> None:
@@ -522,7 +519,7 @@ def test_the_top_of_an_object_is_tried_at_its_middle_only_and_the_reason_is_told
 
 def test_what_is_no_container_is_said_before_anything_moves() -> None:
     views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
-    world = TextWorld(views, {"roborefer.detect_one": ["PLACE_BLOCKED: The red box is not open at the top."]})
+    world = TextWorld(views, {"robot.find_place": ["PLACE_BLOCKED: The red box is not open at the top."]})
     answer, _ = run("put the pony in the red box", world)
     assert answer.startswith("PLACE_BLOCKED: Cannot place the pony in the red box")
     assert answer.endswith("nothing has moved.")
@@ -548,7 +545,7 @@ def test_a_failure_that_another_try_cannot_mend_ends_at_once(code: str) -> None:
 
 
 NO_IDS = "UNAVAILABLE: No object ids for the picture of 2.148 s. Hint: Take a new picture."
-EYES = ["roborefer.detect_all", "roborefer.detect_one", "sam2.segment_from_point"]
+EYES = ["roborefer.detect_all", "robot.find_place", "sam2.segment_from_point"]
 
 
 @pytest.mark.parametrize("tool", EYES)
@@ -612,7 +609,7 @@ def test_an_object_dropped_on_the_way_is_picked_up_again() -> None:
 def test_what_is_held_is_placed_without_looking_for_it() -> None:
     world = TextWorld(table()[:-1], held=table()[-1])
     answer, turns = run("put it next to the red box", world)
-    assert (answer, turns) == ("Placed the held object next to the red box.", 4)
+    assert (answer, turns) == ("Placed the held object next to the red box.", 5)
     assert "robot.execute_grasp" not in world.names()
 
 
@@ -647,8 +644,8 @@ def test_any_bowl_means_one_bowl_throughout() -> None:
 
 def test_the_last_turn_is_kept_for_a_truthful_answer() -> None:
     world = TextWorld(table(), {"robot.place_object_at_2d_location": ["PLACE_BLOCKED: Too tight."] * 9})
-    answer, turns = run("put the pony right of the red box", world, ScriptedPolicy(max_turns=8))
-    assert turns == 8
+    answer, turns = run("put the pony right of the red box", world, ScriptedPolicy(max_turns=9))
+    assert turns == 9
     assert answer.startswith("TURN_BUDGET: ")
     assert "still holds the pony" in answer
 
@@ -743,20 +740,18 @@ def test_a_way_from_where_an_object_stands_is_found_before_it_is_lifted_and_kept
     world = TextWorld(table())
     answer, _ = run("move the pony a bit to the left", world)
     assert answer == "Placed the pony a bit to the left of where it stood, by about 5 cm, at (0.50, 0.50)."
-    asked = [arguments["obj_name"] for name, arguments in world.calls if name == "roborefer.detect_one"]
-    assert asked == [
-        "free table a bit to the left of where the pony at (0.700, 0.200) stands",
-        "free spot at (0.500, 0.500)",
-    ]
+    asked = [arguments for name, arguments in world.calls if name == "robot.find_place"]
+    step = {"relation": "moved", "distance_m": 0.05, "loosely": True, "way": "left"}
+    assert asked == [{"place": step, "item": [0.7, 0.2]}, {"place": {"relation": "at", "point": [0.5, 0.5]}}]
 
 
 def test_a_part_of_the_table_is_looked_for_again_once_the_object_is_gone() -> None:
     world = TextWorld(table())
     answer, _ = run("put the pony in the front left corner", world)
     assert answer == "Placed the pony in the front left corner of the table, at (0.50, 0.50)."
-    asked = [arguments["obj_name"] for name, arguments in world.calls if name == "roborefer.detect_one"]
-    place = "in the front left corner of the table"
-    assert asked == [f"free table for the pony at (0.700, 0.200) {place}", f"free table {place}"]
+    asked = [arguments for name, arguments in world.calls if name == "robot.find_place"]
+    place = {"relation": "region", "region": "front left", "extent": "corner"}
+    assert asked == [{"place": place, "item": [0.7, 0.2]}, {"place": place}]
 
 
 def test_an_object_and_a_spot_are_named_by_their_points() -> None:
@@ -764,19 +759,21 @@ def test_an_object_and_a_spot_are_named_by_their_points() -> None:
     answer, _ = run("put the coconut water at (0.5, 0.8) on the free spot at (0.300, 0.600)", world)
     assert answer == "Placed the coconut water at (0.500, 0.800) on the free spot at (0.300, 0.600)."
     assert world.placed_at == [0.3, 0.6]
+    assert {arguments["obj_name"] for _, arguments in world.calls if "obj_name" in arguments} == {"coconut water"}
     assert not [view for view in world.views if view.point == (0.5, 0.8)]
 
 
 def test_what_is_held_has_no_way_from_where_it_stands() -> None:
     world = TextWorld(table(), held=item("pear", 0.5, 0.5))
     answer, _ = run("move it 5 cm to the left", world)
-    assert answer.startswith("INVALID_ARGUMENT: What I hold stands nowhere")
+    assert answer.startswith("INVALID_ARGUMENT: ")
+    assert "it may still hold" in answer
     assert world.placed_at is None
 
 
 def test_a_spot_that_is_not_free_is_no_reason_to_put_the_object_elsewhere() -> None:
     blocked = "PLACE_BLOCKED: That spot is not free: the red box is there."
-    world = TextWorld(table(), {"roborefer.detect_one": [blocked]})
+    world = TextWorld(table(), {"robot.find_place": [blocked]})
     answer, _ = run("put the pony on the free spot at (0.2, 0.4)", world)
     assert answer.startswith("PLACE_BLOCKED: Cannot place the pony on the free spot")
     assert answer.endswith("nothing has moved.")

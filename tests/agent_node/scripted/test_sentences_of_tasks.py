@@ -1,7 +1,5 @@
 """Every sentence that a task is made of is read exactly, as what it was made from."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

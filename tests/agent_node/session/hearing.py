@@ -1,12 +1,12 @@
 """A policy that writes down what it hears, tools that move nothing, and 50 things that operators say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tests.saying import answer as answer
+from tests.saying import call as call
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.episode import Episode
@@ -142,18 +142,6 @@ class Table:
         self.log.append(f"place {point[0]:.1f}")
         spot = [float(point[0]), float(point[1])]
         return ToolResult(text="Placed.", facts={"placed": {"wanted": spot, "wanted_m": [0.3, 0.0, 0.0]}})
-
-
-def call(name: str, **arguments: Any) -> str:
-    """A turn with one call."""
-    import json
-
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-
-
-def answer(words: str) -> str:
-    """A turn that answers."""
-    return f"<answer>{words}</answer>"
 
 
 def session_with(

@@ -1,7 +1,5 @@
 """A session of a policy that hears every word: one conversation, questions, memory and what is taken back."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

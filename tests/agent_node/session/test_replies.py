@@ -1,7 +1,5 @@
 """Replies of a vision-language model to ten sentences, put to the session that hears a model: what became true."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The rounds in which an object is got at: which call comes next, and how many grasps are made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """How an object lies among others: what of it is seen, and what rests on it, by the simulator's truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

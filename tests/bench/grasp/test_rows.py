@@ -1,7 +1,5 @@
 """Rows, paired tables and the page of a grasp benchmark, on records that were made up."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

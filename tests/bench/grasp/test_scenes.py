@@ -1,12 +1,11 @@
 """Which scenes a grasp benchmark works at: sets, folders, kinds, and what is asked for in each."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
 from toolhand.bench.grasp.scenes import (
     USUAL,
@@ -31,16 +30,14 @@ def test_all_sets_have_all_kinds_of_clutter_and_the_catalogue_two_of_its_own() -
     assert kinds_of("", ("generated",)) == kinds_of("", ("catalogue", "generated")) == list(USUAL)
     assert kinds_of(",".join(CLUTTER), ("generated",)) == list(CLUTTER)
     assert kinds_of("pile,alone", ("catalogue",)) == ["pile", "alone"]
-    with pytest.raises(ToolError, match="alone and clutter need --objects catalogue alone") as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, "alone and clutter need --objects catalogue alone"):
         kinds_of("alone", ("catalogue", "generated"))
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize("text", ["nope", "generated+nope", "generated+generated", "", "no/such/folder", "+"])
 def test_sets_that_are_none_are_refused(text: str) -> None:
-    with pytest.raises(ToolError) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT):
         sets_of(text)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_every_side_has_the_same_scenes_next_to_each_other() -> None:

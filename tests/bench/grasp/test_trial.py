@@ -1,7 +1,5 @@
 """Attempts of the grasp benchmark: one object of a scene, or all of it, by the tools alone and judged by the truth."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import replace

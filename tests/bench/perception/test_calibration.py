@@ -1,7 +1,5 @@
 """Reliability of scores: figures of made-up scores are known, those of both perceptions stay within bounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Masks of unknown objects: rows, scores and the plot, on records that were made up, and one scene of a kind."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

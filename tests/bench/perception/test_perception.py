@@ -1,7 +1,5 @@
 """`bench perception`: what is right scores 1, what is wrong scores 0, and each number is the geometry that it names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`bench perception --text`: what is right makes no error, what is wrong its errors, and few typefaces no figure."""
 
-from __future__ import annotations
-
 from importlib import metadata
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One task by one policy, in physics: what counts is the truth, not what the policy says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """`bench policy`: outcomes are kept, broken runs go on, and tables count what is true."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

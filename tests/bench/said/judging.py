@@ -1,7 +1,5 @@
 """Whether a sentence that is easily half understood is done as meant, or refused in the right words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

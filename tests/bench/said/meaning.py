@@ -1,7 +1,5 @@
 """What a sentence of an operator means: a deed, a question to be asked, or words to be refused."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

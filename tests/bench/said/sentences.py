@@ -17,8 +17,6 @@ is `sentence => meaning`, and meanings that are as good are joined by " or ":
 `after` is a command that was carried out before, and `holds` what the gripper has held since then.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The console in headless Chromium: pages over a robot of the tests, served by a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

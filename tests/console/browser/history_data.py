@@ -1,7 +1,5 @@
 """A console's folders with a history: runs, results of benchmarks, a training and its rollouts."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -3,8 +3,6 @@
 A further line of its input is answered by the process number of the pages; it ends with its input.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A bad line between browser and console: another loopback address that passes everything on, late, or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -5,8 +5,6 @@ is parked. Counted is the processor time of the pages' process, which takes the 
 and sends them. The 3D view has a window of its own, as in every browser without a GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ last until the stop server has the request, until it answers that all joints wer
 of three measurements at rest. Beside them stands the time from the moment that the browser gives to the press itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,8 +1,6 @@
 """Serves the pages over a robot of the tests, which logs to FAKE_ROBOT_LOG: `python serving.py`, as
 `toolhand.console.serve`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -7,8 +7,6 @@ the warm-up and ten times from then on: memory of the processes of the console [
 [MB], and the load of the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

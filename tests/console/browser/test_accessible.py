@@ -1,7 +1,5 @@
 """What a screen reader and a keyboard find: axe-core has nothing serious to say of any page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 How many requests are tried is APPROVALS, and how many clicks on another object POINTED, from the environment.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What goes wrong around a page: each fault is one sentence on it, and nothing is lost that the operator said."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

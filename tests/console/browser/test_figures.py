@@ -1,8 +1,6 @@
 """How soon the page shows what comes, and what it costs. The figures are printed (`-s`) and bounded only where nothing
 depends on how busy the machine is."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

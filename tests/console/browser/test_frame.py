@@ -1,7 +1,5 @@
 """The frame of the pages: header, theme, and no sideways scrolling from 360 px to 4K."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

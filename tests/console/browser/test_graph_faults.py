@@ -4,8 +4,6 @@ Each fault is one sentence on the page, the arm comes to rest and stays there, a
 and stops as before.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

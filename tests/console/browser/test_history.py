@@ -1,7 +1,5 @@
 """The history in a browser: found within three clicks, by keyboard alone, and nothing of it runs a script."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One command starts a robot that asks, and the console in which it is answered, as the guide has it typed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

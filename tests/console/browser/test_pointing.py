@@ -4,8 +4,6 @@ The image has a line every 40 px. Where they are on the screen is measured in a 
 how large it has drawn the image.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from typing import Any

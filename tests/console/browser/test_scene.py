@@ -1,7 +1,5 @@
 """The 3D view: what it draws, what it reads, and who reaches it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

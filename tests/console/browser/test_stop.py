@@ -1,7 +1,5 @@
 """The stop button in Chromium, over a simulated arm that swings: ways to press it, and what it says of what fails."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import signal

@@ -1,7 +1,5 @@
 """Talking in the browser: what is said and heard, questions, the queue, reloads, and what an observer cannot do."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The console behind TLS and a login, as it is served beyond this machine: in a browser, with its own certificate."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from collections.abc import Callable, Iterator

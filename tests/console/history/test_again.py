@@ -1,7 +1,5 @@
 """A run once more: which command line, its output, its end, and nothing of the graph in its environment."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results of benchmarks as the console shows them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

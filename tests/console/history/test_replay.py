@@ -1,7 +1,5 @@
 """A recorded run over its time, also of files that are damaged; and two runs side by side."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs as the console lists them: searched, filtered, a page at a time, and read once."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

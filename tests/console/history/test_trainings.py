@@ -1,7 +1,5 @@
 """Trainings and rollouts as the console shows them: curves, groups and conversations."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The agent's node over tools of this process, and an operator in another context who sends it commands."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading
@@ -24,8 +22,6 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import CompressedImage
 from toolhand_interfaces.action import RunCommand
 
-from rclpy_zenoh.wire import start_router
-
 PATIENCE_S = 30.0
 DOMAIN = 150 + os.getpid() % 70
 
@@ -36,12 +32,6 @@ def wait_until(condition: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.005)
     return value
-
-
-@pytest.fixture(scope="session")
-def router() -> Iterator[str]:
-    with start_router() as process:
-        yield process.endpoint
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A narrator whose steps are heard by a test."""
 
-from __future__ import annotations
-
 from toolhand.agent_node.console.narration import Narrator
 from toolhand.agent_node.events import Event, Listener
 

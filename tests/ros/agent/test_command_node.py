@@ -1,7 +1,5 @@
 """The action run_command: what the operator hears, what is left on disk, and every way a command can end early."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A stop ends the command that it meets, whatever is reset meanwhile; an observer's command moves nothing at all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,6 +15,7 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import StopState
 
 from tests.ros.agent.conftest import PATIENCE_S, Operator, Spun, wait_until
+from tests.saying import Says
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.ros.stop_state import QOS, StopListener
@@ -184,13 +183,7 @@ def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
 def test_an_observers_command_does_not_park_the_arm_and_an_operators_does(
     agent: Agent, operator: Operators, motion: Motion
 ) -> None:
-    class Silent:
-        name = "silent"
-
-        def respond(self, conversation: Sequence[Message]) -> Reply:
-            return Reply("<answer>Seen.</answer>")
-
-    node = agent(None, {"silent": Silent()}, policy="silent", role="observer")
+    node = agent(None, {"silent": Says("<answer>Seen.</answer>")}, policy="silent", role="observer")
     motion.tell(1, latched=True)
     status, result = operator().run("pick up the can")
     assert (status, result.answer) == (ABORTED, "Seen."), "it may look while a stop is latched"
@@ -202,13 +195,7 @@ def test_an_observers_command_does_not_park_the_arm_and_an_operators_does(
 def test_an_operators_command_parks_the_arm_unless_it_was_stopped(
     agent: Agent, operator: Operators, motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Silent:
-        name = "silent"
-
-        def respond(self, conversation: Sequence[Message]) -> Reply:
-            return Reply("<answer>Seen.</answer>")
-
-    node = hears(agent(None, {"silent": Silent()}, policy="silent"), motion)
+    node = hears(agent(None, {"silent": Says("<answer>Seen.</answer>")}, policy="silent"), motion)
     person = operator()
     assert person.run("pick up the can")[1].answer == "Seen."
     assert motion.parked == 1

@@ -1,24 +1,32 @@
 """What operators say to a graph goes on with what each has said before, over any number of commands."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
 from toolhand_interfaces.action import RunCommand
 
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tests.ros.agent.test_command_node import Slow
+from toolhand.agent_node.dialogue.skills import SUITES
+from toolhand.agent_node.events import ignore
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Message, Reply
+from toolhand.agent_node.ros import record
+from toolhand.agent_node.ros.operator import Operator as CommandClient
+from toolhand.bench.dialogue.conversation import TalkedTo
+from toolhand.bench.dialogue.ways import InProcess, OverMcp, OverRos, Speaker, SpokenTo, Told, over_mcp
 from toolhand.cli.run_command import TalkCommand
 from toolhand.cli.talk import talk
+from toolhand.sim.scene.files import parse_scene
+from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.results import ToolResult
+from toolhand.tool_nodes.ros.link import RosLink
 from toolhand.tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
@@ -219,3 +227,59 @@ def test_a_prompt_speaks_to_the_graph_that_runs(
     assert "My plan: 1. " in shown
     assert shown.count("Done.") == 4, "the answer, the first step of the plan, and both in the end"
     assert len(carrier.given) == 4
+
+
+# -- the same in process, over MCP and over ROS -----------------------------------------------------
+
+SCENE = """
+objects:
+  - {name: toy block, position: [0.42, 0.12], yaw_deg: 20}
+  - {name: red box, position: [0.50, -0.15]}
+  - {name: red box, position: [0.42, 0.30]}
+"""
+TIE = ["what do you see?", "pick up the red box", "the left one", "what are you holding?", "undo", "why not?"]
+BROKEN = [
+    "put the toy block behind the left red box ; pick up the unicorn",
+    "go on",
+    "why not?",
+    "skip it",
+    "what a lovely day",
+]
+
+
+def station() -> Station:
+    return Station(parse_scene(SCENE), StationConfig(sleep=True))
+
+
+def held(speaker: Speaker, at: Station) -> tuple[list[Told], dict[str, np.ndarray]]:
+    """Everything that is said to the end, and where the objects then stand."""
+    told = [speaker.say(words) for words in TIE + BROKEN]
+    return told, {name: np.array(each.position_m) for name, each in at.world.snapshot().objects.items()}
+
+
+def test_a_tie_an_undo_a_broken_sequence_and_questions_are_the_same_in_process_over_mcp_and_over_ros(
+    agent: Callable[..., Any], router: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_THERE_S", 0.0)  # this graph has none of the nodes whose settings are noted
+    here, behind_server, behind_node = station(), station(), station()
+    told, stood = held(InProcess(TalkedTo(here)), here)
+    codes = [each.code for each in told]
+    assert codes[:6] == ["", "AMBIGUOUS", "", "", "", ""]
+    assert codes[6] == "OBJECT_NOT_FOUND"
+    assert told[2].commands != (TIE[2],), "the command is whole"
+    assert len(told[6].commands) == 2
+
+    with over_mcp(SpokenTo(behind_server)) as client:
+        assert isinstance(client, OverMcp)
+        told_over_mcp, stood_over_mcp = held(client, behind_server)
+
+    agent(lambda *_: behind_node.new_toolbox(SUITES))
+    with RosLink({"RCLPY_ZENOH_ROUTER": router, "ROS_DOMAIN_ID": str(DOMAIN)}) as link:
+        told_over_ros, stood_over_ros = held(OverRos(CommandClient(link, ignore, session="one")), behind_node)
+
+    assert told_over_mcp == told
+    assert told_over_ros == told
+    for other in (stood_over_mcp, stood_over_ros):
+        assert {name: bool(np.linalg.norm(at - other[name]) < 1e-3) for name, at in stood.items()} == dict.fromkeys(
+            stood, True
+        )

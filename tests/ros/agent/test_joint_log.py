@@ -1,7 +1,5 @@
 """The joints of a command over ROS 2: thinned, on the recorder's clock, and whole when drivers send them apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The operator's side of a command's steps: each told once and in order, whatever is lost on the way."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

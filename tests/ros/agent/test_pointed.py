@@ -1,7 +1,5 @@
 """Points go with what is said to a graph, and what its questions let choose from comes back with points."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A question of the policy over ROS: feedback of the command, answered by a service, or not at all."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,13 +1,12 @@
 """Rollouts over graphs of ROS 2 in lockstep: the same conversations, rewards and measured stages as in process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import StationConfig
@@ -55,9 +54,8 @@ def test_a_group_of_four_over_two_graphs_has_the_rewards_and_stages_of_this_proc
     got = []
     for first in (0, 2):  # each graph has two of them, one after the other
         pair = [over_ros.open(PLACE, SEED, rollout) for rollout in (first, first + 1)]
-        with pytest.raises(ToolError, match="All 2 graphs are in use: close a session before the next") as refused:
+        with refused(ErrorCode.INVALID_ARGUMENT, "All 2 graphs are in use: close a session before the next"):
             over_ros.open(PLACE, SEED)
-        assert refused.value.code is ErrorCode.INVALID_ARGUMENT
         with ThreadPoolExecutor(2) as both:
             got += list(both.map(play, pair))
     assert [texts for texts, _ in got] == [texts for texts, _ in expected]
@@ -70,9 +68,8 @@ def test_a_group_of_four_over_two_graphs_has_the_rewards_and_stages_of_this_proc
 
 
 def test_what_a_graph_does_not_have_is_refused_before_one_is_started() -> None:
-    with pytest.raises(ToolError, match="has its own image_size") as refused:
+    with refused(ErrorCode.INVALID_ARGUMENT, "has its own image_size"):
         Environment(StationConfig(image_size=(320, 240)), backend="ros")
-    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
     with pytest.raises(ToolError, match="There must be 1 graph or more, got 0"):
         RosPool(StationConfig(), graphs=0)
     with pytest.raises(ToolError, match="seed must be 0 or greater"):

@@ -1,7 +1,5 @@
 """What the agent records of its graph: the attempts of one command, and the commands that start such a graph again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from typing import Any

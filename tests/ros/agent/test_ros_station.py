@@ -1,7 +1,5 @@
 """The judge's view of a simulator in another process is that of a world in this one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A graph that somebody has started: used where it is what was asked for, left alone where it is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -12,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from rclpy_zenoh.launch import LaunchedGraph
+from tests.toolhand.blocks import SCENE, write_blocks
 from toolhand.agent_node.memory_file import FOLDER
 from toolhand.cli import main as cli
+from toolhand.sim.objects.folders import OBJECTS_PATH
 from toolhand.sim.ros.graph import started_graph
 from toolhand.sim.ros.station import RemoteWorld
 from toolhand.sim.scene.files import scene_yaml
@@ -137,6 +137,20 @@ def test_two_graphs_of_ones_own_at_once_leave_each_other_and_a_third_alone(
             assert (Path(result["scene"]).name, result["truth"]["picked"]) == ("alone.yaml", True)
         assert RemoteWorld(link).truth() == before
     assert not reports(beside)
+
+
+def test_a_graph_is_started_with_the_folder_and_its_perception_knows_the_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(OBJECTS_PATH, "")  # which is put back as it was
+    monkeypatch.chdir(tmp_path)
+    write_blocks(tmp_path / "My_Things")
+    (tmp_path / "scene.yaml").write_text(SCENE, encoding="utf-8")
+    options = ("--scene", "scene.yaml", "--objects", "My_Things", "--transport", "ros", "--own-graph", "--no-animation")
+    assert cli._run_command(["run", "pick up the brick", *options, "--json"], True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["truth"]["picked"]
+    assert document["objects"] == "My_Things"
 
 
 def test_an_own_graph_is_for_the_transport_ros(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """What operators say to the agent's node is heard by its policy, word for word, in a conversation for each session."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

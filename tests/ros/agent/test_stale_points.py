@@ -1,7 +1,5 @@
 """A click on an object that has moved since the image was taken, over the simulated graph: it is asked for again."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

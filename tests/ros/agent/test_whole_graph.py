@@ -1,7 +1,5 @@
 """The real graph in separate processes: the same results as in process, and what happens when a part of it fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

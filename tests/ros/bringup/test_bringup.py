@@ -1,7 +1,5 @@
 """The package that `ros2 launch` uses: its table of executables, what it installs, and the launch files themselves."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """The project's own interfaces: complete for colcon, and in step with the Python tools."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

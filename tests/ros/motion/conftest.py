@@ -40,7 +40,6 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from rclpy_zenoh.wire import start_router
 from tests.gen3 import time_waypoints
 from toolhand.bench.ros.task import PLACE, SCENE, easy_grasp
 from toolhand.sim.scene.files import parse_scene
@@ -305,12 +304,6 @@ def _quoted(text: str) -> str:
 
 
 MakeCell = Callable[..., Cell]
-
-
-@pytest.fixture(scope="session")
-def router() -> Iterator[str]:
-    with start_router() as process:
-        yield process.endpoint
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 In another process: `python -m rclpy_zenoh.run tests.ros.motion.drivers --ros-args -p wrapped:=true -p fault:=ignore`.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Trajectories that lead a continuous joint through half a turn, where drivers jump from pi to -pi."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -6,8 +6,6 @@ how long after it a goal went on to command the arm. The last word on each run i
 person has put the driver right.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

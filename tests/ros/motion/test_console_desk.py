@@ -13,7 +13,7 @@ from tests.ros.motion.test_strangers import TOKEN
 from tests.ros.motion.test_strangers import cell as cell
 from toolhand.console.approving import Approvals
 from toolhand.console.robot import Close
-from toolhand.console.ros_approve import MotionDesk
+from toolhand.console.ros import MotionDesk
 from toolhand.console.ros_watch import Watching
 from toolhand.tool_nodes.motion.approval import Decision
 from toolhand.tool_nodes.ros.link import RosLink

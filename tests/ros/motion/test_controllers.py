@@ -1,7 +1,5 @@
 """RosArm over drivers that misbehave: every fault ends in time, with a sentence, and the next motion works."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

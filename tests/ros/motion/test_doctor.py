@@ -1,7 +1,5 @@
 """The doctor names the first object that is wrong with an arm that was set up, and moves nothing unasked."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time

@@ -1,7 +1,5 @@
 """Faults that the driver reports: at that leg, without a further goal, until a person resets them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

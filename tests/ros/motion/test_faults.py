@@ -1,7 +1,5 @@
 """Faults of the graph during a task: the arm ends still, the answer names the stage, the next command works."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

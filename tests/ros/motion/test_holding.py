@@ -1,7 +1,5 @@
 """What is held follows measurement and motion: no parameter, and no new start, lets it fall."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

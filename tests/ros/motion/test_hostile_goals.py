@@ -1,7 +1,5 @@
 """Somebody who can call the motion node but is not the operator: nothing moves, and each refusal has a code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

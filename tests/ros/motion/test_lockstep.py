@@ -1,7 +1,5 @@
 """In lockstep: motions over ROS are those of one process to the last bit, and can be stopped and cancelled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

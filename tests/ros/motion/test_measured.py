@@ -1,7 +1,5 @@
 """Success is what the joints measure, not what a controller says: arms in fault, jaws that still move, whole turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

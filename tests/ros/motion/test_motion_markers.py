@@ -1,7 +1,5 @@
 """Markers of a plan: standard ones, in the base frame, and no more of them than a viewer needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The node as a process: how it starts, what it is called, how it ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A request for an approval crosses as a message bit for bit, or is not shown."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

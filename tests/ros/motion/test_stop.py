@@ -1,7 +1,5 @@
 """The stop: latched, confirmed by measurement, honest where it cannot be confirmed; at random moments of a task."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A router, and simulators with a domain of their own."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,16 +10,9 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from rclpy_zenoh.wire import start_router
 from tests.ros.sim_node.graph import Graph
 
 _domains = itertools.cycle(range(1, 100))
-
-
-@pytest.fixture(scope="session")
-def router() -> Iterator[str]:
-    with start_router() as process:
-        yield process.endpoint
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """A simulator in this process and a node that looks at it from outside."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Trajectories, and the goals that ask for them."""
 
-from __future__ import annotations
-
 import numpy as np
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory, GripperCommand

@@ -1,7 +1,5 @@
 """The cameras' topics: rendered for listeners only, one image per stamp, the same as in process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The manners of ros2_kortex: success whatever the arm does, lasting faults, controllers that are switched off."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Objects on the table as entities."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A controller manager elsewhere has the simulated joints: what it hears, and what its commands do."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The controllers: they move the arm as in process, refuse what is wrong, stop when cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects of a folder of one's own in the simulator's node: in its scene, in its labels, spawned, and refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The simulator behind the names of Isaac Sim and Gazebo, and a judge that knows only entities."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

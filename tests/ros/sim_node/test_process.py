@@ -1,7 +1,5 @@
 """The simulator as a process: it ends when told, and says in one sentence why it cannot start."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

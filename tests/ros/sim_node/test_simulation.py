@@ -1,7 +1,5 @@
 """`simulation_interfaces`: states, steps, worlds, resets; and the faults of the clock."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

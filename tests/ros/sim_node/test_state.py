@@ -1,7 +1,5 @@
 """What the drivers publish: joints, clock, frames, description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

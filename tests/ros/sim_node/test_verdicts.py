@@ -3,8 +3,6 @@
 An episode runs in this process; the simulator's services of entities are called without a graph.
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Sequence
 from types import SimpleNamespace

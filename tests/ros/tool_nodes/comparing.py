@@ -1,7 +1,5 @@
 """One conversation with the same tools twice, in process and over ROS, whose results must be equal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A router and a domain for each module, a node that is spun, a camera to be misused, and nodes in other processes."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess
@@ -23,7 +21,6 @@ import rclpy
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 
-from rclpy_zenoh.wire import start_router
 from tests.ros.tool_nodes.fake_camera import FakeCamera
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station, StationConfig
@@ -34,13 +31,6 @@ DEADLINE_S = 60.0
 """A bound against hanging, not a promise."""
 
 _domains = itertools.cycle(range(1, 200))
-
-
-@pytest.fixture(scope="session")
-def router() -> Iterator[str]:
-    process = start_router()
-    yield process.endpoint
-    process.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """A node whose timer's callbacks raise; the argument names what. It prints "again" when it is called once more."""
 
-from __future__ import annotations
-
 import sys
 
 from rclpy.exceptions import InvalidHandle

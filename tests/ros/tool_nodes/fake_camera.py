@@ -1,7 +1,5 @@
 """A scene camera that can be made to misbehave, and what the simulator tells beside it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

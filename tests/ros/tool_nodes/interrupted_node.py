@@ -1,7 +1,5 @@
 """A node that is told to end while it is still being made; the argument names the signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -3,8 +3,6 @@
 Arguments for single nodes work as usual, e.g. `--ros-args -p perception:=pixels -r __ns:=/pixels`.
 """
 
-from __future__ import annotations
-
 import rclpy
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 

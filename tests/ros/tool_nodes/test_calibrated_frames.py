@@ -1,7 +1,5 @@
 """Calibrations in a graph: published where the files have the cameras, and poses that a person takes."""
 
-from __future__ import annotations
-
 import datetime
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 The places of points in raw images are computed here one by one, by the formulas as published.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

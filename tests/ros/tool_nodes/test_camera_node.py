@@ -1,7 +1,5 @@
 """The camera node as a program: where the wrist camera sits, and a driver that falls silent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which rclpy is used, and what is said where something of it is missing."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

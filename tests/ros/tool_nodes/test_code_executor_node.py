@@ -1,7 +1,5 @@
 """The node `code_executor`: its service, its sessions, its start and end."""
 
-from __future__ import annotations
-
 import math
 import signal
 from collections.abc import Callable

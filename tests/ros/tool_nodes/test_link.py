@@ -1,7 +1,5 @@
 """How long a service is looked for before it counts as absent."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Conversions: nothing is lost on the way there and back, and what cannot be read is told in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The nodes as programs and as services that anybody may call: start, parameters, requests, end."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every tool gives the same result in process and over services: text, image, variables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Somebody else's segmenter in the segmentation node, beside the truth's pointer in the pointing node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the robot is in an image: its joints from /tf at the image's stamp, what it holds from the motion node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The node text_reading, as a program and a service."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 import numpy as np

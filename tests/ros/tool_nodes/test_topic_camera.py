@@ -1,7 +1,5 @@
 """A camera on topics: an image of one stamp that is not older than the question, or one sentence about why not."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The tools over sim_node in lockstep against the station in process: the same scene, the same steps, equal results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,9 @@ from rclpy.parameter_client import AsyncParameterClient
 from simulation_interfaces.srv import LoadWorld, StepSimulation
 
 from tests.ros.tool_nodes.comparing import Both
+from toolhand.bench.grasp.calls import middle_of, true_ids
 from toolhand.sim.perception import SimPerception
-from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, scene_yaml
+from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene, scene_yaml
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.results import ErrorCode, ToolError
@@ -25,6 +24,8 @@ from toolhand.tool_nodes.ros.remote_perception import RemotePointer
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 
+MOTION = "toolhand.tool_nodes.nodes.motion_node"
+MOVING = ["--ros-args", "-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
 NODES = str(Path(__file__).with_name("nodes_process.py"))
 LONG_S = 60.0
 NAMESPACES = {"sim": "/", "pixels": "/pixels"}
@@ -95,8 +96,7 @@ def test_every_tool_gives_the_same_as_in_process_now_and_later(
 
 
 def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
-    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start(MOTION, *MOVING)
     scene = load_scene(EXAMPLE_SCENE)
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     both = Both(Station(scene).toolbox, remote_toolbox(make_node("mover"), DEADLINES))
@@ -116,8 +116,7 @@ def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., An
 def test_a_pick_in_one_call_takes_the_grasp_that_it_takes_in_process(
     start: Any, serve: Callable[..., Any], make_node: Any
 ) -> None:
-    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start(MOTION, *MOVING)
     scene, suites = load_scene(EXAMPLE_SCENE), ("native",)
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     box = remote_toolbox(make_node("picker"), DEADLINES, suites=suites)
@@ -141,8 +140,7 @@ def test_a_pick_in_one_call_takes_the_grasp_that_it_takes_in_process(
 
 
 def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
-    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start(MOTION, *MOVING)
     scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "wrist")
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     box = remote_toolbox(make_node("closer"), DEADLINES, suites=suites)
@@ -169,8 +167,7 @@ def test_a_closer_look_shows_the_same_as_in_process(start: Any, serve: Callable[
 def test_the_skills_of_the_hand_say_the_same_as_in_process(
     start: Any, serve: Callable[..., Any], make_node: Any
 ) -> None:
-    options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("toolhand.tool_nodes.nodes.motion_node", "--ros-args", *options)
+    motion = start(MOTION, *MOVING)
     scene, suites = load_scene(EXAMPLE_SCENE), ("spacetools", "skills")
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     box = remote_toolbox(make_node("skilled"), DEADLINES, suites=suites)
@@ -199,6 +196,44 @@ def test_the_skills_of_the_hand_say_the_same_as_in_process(
             assert there.facts["skill"]["opening_m"] == pytest.approx(here.facts["skill"]["opening_m"], abs=1e-3)
             took = there.value["execution_time_s"]
             assert took == pytest.approx(here.value["execution_time_s"], abs=0.3)
+    motion.end()
+
+
+HIGH = load_catalogue()["tea box"].size_m[2]
+STACKED = f"""
+objects:
+  - {{name: tea box, position: [0.48, -0.05]}}
+  - {{name: toy block, position: [0.48, -0.05, {HIGH + load_catalogue()["toy block"].size_m[2] / 2}]}}
+"""
+
+
+def test_the_upper_object_is_told_and_put_aside_as_in_process(
+    start: Any, serve: Callable[..., Any], make_node: Any
+) -> None:
+    motion = start(MOTION, *MOVING)
+    scene, suites = parse_scene(STACKED, "stacked"), ("spacetools", "clearing")
+    serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
+    station = Station(scene, StationConfig(suites=suites))
+    point = middle_of(true_ids(station, station.camera.capture()), 0)
+    assert point is not None
+    found = []
+    for toolbox in (station.toolbox, remote_toolbox(make_node("clearing"), DEADLINES, suites=suites)):
+        session = Session()
+
+        def told(name: str, toolbox: Toolbox = toolbox, session: Session = session, **arguments: Any) -> Any:
+            result = toolbox.call(name, arguments, session).result
+            assert result.ok, result.text
+            return result.facts
+
+        told("robot.capture_image")
+        [above] = told("robot.what_is_in_the_way", point=list(point))["in_the_way"]["above"]
+        put = told("robot.put_aside", point=above)
+        assert put["aside"] is True
+        assert told("robot.what_is_in_the_way", point=list(point))["in_the_way"]["above"] == []
+        found.append((above, put["placed"]["wanted"]))
+    (above, stands), (above_there, stands_there) = found
+    np.testing.assert_allclose(above_there, above, atol=0.01)
+    np.testing.assert_allclose(stands_there, stands, atol=0.02)
     motion.end()
 
 

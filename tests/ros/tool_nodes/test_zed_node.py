@@ -1,7 +1,5 @@
 """The camera node whose scene camera is a ZED of its own process, over a double of the SDK."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ place: `plan_id` is "ok", "fail", "refuse", "late" (accepts after 1 s) or "long"
 It prints what it does, one line each.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """The named sensors: on stations, with one name or two, drawn at random, and against their published figures."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """Rays of a camera, and the camera at the wrist."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 

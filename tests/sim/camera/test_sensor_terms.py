@@ -1,7 +1,5 @@
 """Each term of the noise model alone has the property that only it has."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

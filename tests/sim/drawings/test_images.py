@@ -1,7 +1,5 @@
 """Images with truth, and the reader that knows it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

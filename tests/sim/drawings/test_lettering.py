@@ -1,7 +1,5 @@
 """The typeface of drawn images."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

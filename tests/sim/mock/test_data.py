@@ -1,7 +1,5 @@
 """Recorded data sets: written complete or not at all, read back, made again; nothing wrong is accepted."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Simulated perception of labelled images: the frame says what its ids are called, whatever they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

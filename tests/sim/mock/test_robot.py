@@ -1,7 +1,5 @@
 """The mock robot: recorded images, motions that always succeed and say that they are simulated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

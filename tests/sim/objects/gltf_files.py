@@ -1,7 +1,5 @@
 """glTF files made by hand: a box with a colour, in the manners of exporters and of those who mean ill."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

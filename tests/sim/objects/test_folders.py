@@ -1,7 +1,5 @@
 """Folders of meshes as sets: what they are called, what becomes of them, and what is refused in one sentence."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals import refused
 from toolhand.sim.objects import folders
 from toolhand.sim.objects.folders import folder_sets, use_objects
 from toolhand.sim.objects.mesh_asset import MeshAsset
@@ -140,9 +139,8 @@ def test_a_folder_that_is_no_set_is_refused_at_once(name: str, said: str, tmp_pa
         (tmp_path / name).mkdir()
     if name not in ("nowhere", "empty"):
         put(BOX, tmp_path / name / "brick.stl")
-    with pytest.raises(ToolError, match=said) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, said):
         use_objects(str(tmp_path / name))
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert not folder_sets()
 
 
@@ -464,9 +462,8 @@ def test_mistakes_in_what_is_said_of_objects_are_one_sentence(text: str, said: s
     put(BOX, folder / "brick.stl")
     put(BOX, folder.parent / "outside.stl")
     (folder / "objects.yaml").write_text(text, "utf-8")
-    with pytest.raises(ToolError) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT) as caught:
         use_objects(str(folder))
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert said in caught.value.message
 
 
@@ -477,8 +474,5 @@ def test_without_the_extra_the_command_that_installs_it_is_said(folder: Path, mo
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(extras.importlib, "import_module", missing)
-    with pytest.raises(ToolError, match="Reading meshes needs trimesh, which cannot be imported") as caught:
+    with refused(ErrorCode.UNAVAILABLE, "trimesh, which cannot be imported", "pip install", "objects"):
         mesh_child.contents({"path": str(folder / "brick.stl"), "root": str(folder)})
-    assert caught.value.code is ErrorCode.UNAVAILABLE
-    assert "pip install" in caught.value.hint
-    assert "objects" in caught.value.hint

@@ -1,7 +1,5 @@
 """Objects that are drawn from a seed: what every one of them is, and that a name means one object."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What meshes in the wild are read as, and that none unfolds to more than is allowed."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -1,7 +1,5 @@
 """Folders as people have them: MJCF beside meshes, collision meshes, names of any script, and what is said of them."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a generated scene promises: free table on each side of an object. An oracle for the tests alone."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np

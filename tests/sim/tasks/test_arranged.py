@@ -1,28 +1,19 @@
 """Tasks of several objects, of gestures and of nothing: each says yes to what was asked for and no to its
 neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from toolhand.sim.scene.scenes import PlacedObject, Scene
+from tests.sim.tasks.standing import T_BASE_CAMERA, scene_of, state, tilted
 from toolhand.sim.snapshot import ObjectState, Snapshot
 from toolhand.sim.tasks.arranged import ArrangedTask, Placing, SortedTask, stack_task, swap_task
 from toolhand.sim.tasks.gestures import HandOverTask, JawsTask, LiftedTask, ParkedTask, PointTask, UntouchedTask
 from toolhand.sim.tasks.places import AtSpot, InRegion, OnTable, Related
 from toolhand.sim.tasks.task import History, Score, Task
 from toolhand.sim.world import LOG_PERIOD_S
-from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.catalogue import load_catalogue
-from toolhand.tool_nodes.geometry import look_at
 
-T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
-ZERO = (0.0, 0.0, 0.0)
-ITEMS = {"cola_1": "cola", "milk_1": "milk", "milk_2": "milk", "red_box_1": "red box", "black_bin_1": "black bin"}
-SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
 AT = {
     "cola_1": (0.48, 0.0),
     "milk_1": (0.48, 0.25),
@@ -30,6 +21,7 @@ AT = {
     "red_box_1": (0.30, 0.30),
     "black_bin_1": (0.35, -0.15),
 }
+SCENE = scene_of(*AT)
 HOME = np.array([0.2, 0.3, 0.4])
 
 
@@ -40,13 +32,6 @@ class Nobody:
     success = False
     error_code = None
     records: tuple[()] = ()
-
-
-def state(name: str, *at: float, touching: str = "table", lies: bool = False) -> ObjectState:
-    half = load_catalogue()[ITEMS[name]].size_m[2] / 2
-    quat = np.array([0.5**0.5, 0.5**0.5, 0, 0]) if lies else np.array([1.0, 0, 0, 0])
-    position = np.array(at if len(at) == 3 else [*at, half])
-    return ObjectState(name, position, quat, np.zeros(6), frozenset(touching.split()))
 
 
 IN_HAND = {"cola_1": state("cola_1", 0.2, 0.3, 0.4, touching="gripper")}
@@ -94,7 +79,7 @@ def test_an_object_in_its_place_counts_and_nothing_else_may_be_moved() -> None:
     assert not score(LEFT, history()).success
     assert score(LEFT, history(there, state("milk_1", 0.48, 0.265))).success
     assert not score(LEFT, history(there, state("milk_1", 0.48, 0.275))).success
-    assert not score(LEFT, history(there, state("milk_1", 0.48, 0.25, lies=True))).success
+    assert not score(LEFT, history(there, tilted(state("milk_1", 0.48, 0.25), 90.0))).success
     assert not score(LEFT, history(state("cola_1", 0.6, -0.2, touching="table gripper"))).success
 
 

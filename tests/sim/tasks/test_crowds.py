@@ -1,7 +1,5 @@
 """Crowded scenes: neighbours stand as far apart as they promise, and what is asked of them is clear."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

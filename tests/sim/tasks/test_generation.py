@@ -1,7 +1,5 @@
 """Tasks that are drawn at random, in clutter too."""
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 import re

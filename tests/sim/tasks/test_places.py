@@ -1,13 +1,12 @@
 """Places of one's own judgement: for each where an object counts as there, and where it does not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from toolhand.sim.scene.scenes import PlacedObject, Scene
+from tests.sim.tasks.standing import T_BASE_CAMERA, ZERO, scene_of, state
+from toolhand.sim.scene.scenes import PlacedObject
 from toolhand.sim.snapshot import ObjectState
 from toolhand.sim.tasks.places import (
     AllOf,
@@ -29,20 +28,7 @@ from toolhand.sim.tasks.places import (
 )
 from toolhand.sim.tasks.regions import PARTS, TABLE_REGIONS, in_region
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.catalogue import load_catalogue
-from toolhand.tool_nodes.geometry import look_at
 
-T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
-ZERO = (0.0, 0.0, 0.0)
-ITEMS = {
-    "cola_1": "cola",
-    "milk_1": "milk",
-    "milk_2": "milk",
-    "red_box_1": "red box",
-    "tuna_can_1": "tuna can",
-    "white_bowl_1": "white bowl",
-}
-SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
 BEFORE = {
     "cola_1": (0.48, 0.0),
     "milk_1": (0.48, 0.30),
@@ -54,10 +40,7 @@ BEFORE = {
 # Cola can: radius 2.9 cm, 12.2 cm high. Milk carton: half side 3.2 cm. Red box: half sides 2.9 and 4.5 cm, 7.5 cm high.
 
 
-def state(name: str, *at: float, touching: str = "table") -> ObjectState:
-    half = load_catalogue()[ITEMS[name]].size_m[2] / 2
-    position = np.array(at if len(at) == 3 else [*at, half])
-    return ObjectState(name, position, np.array([1.0, 0, 0, 0]), np.zeros(6), frozenset(touching.split()))
+SCENE = scene_of(*BEFORE)
 
 
 def fault(place: GoalPlace, *at: float, touching: str = "table", name: str = "cola_1") -> str | None:

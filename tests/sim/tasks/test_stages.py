@@ -1,7 +1,5 @@
 """Stages: how far an episode came, as the physics shows it, and in agreement with the judge."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from functools import cache

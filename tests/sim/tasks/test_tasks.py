@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from toolhand.sim.scene.scenes import PlacedObject
 from toolhand.sim.tasks import sentences
 from toolhand.sim.tasks.arrangement import free_spot, furthest
@@ -14,7 +13,7 @@ from toolhand.sim.tasks.predicates import RELATIONS
 from toolhand.sim.tasks.sentences import PAPER_SENTENCES
 from toolhand.sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task, random_task
 from toolhand.tool_nodes.catalogue import load_catalogue
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.workspace import within_reach
 
 CAMERA = np.array([0.98, 0.0, 0.88])
@@ -147,9 +146,8 @@ def test_every_place_has_a_free_reachable_spot(index: int) -> None:
 
 @pytest.mark.parametrize("index", [-1, 20])
 def test_a_sentence_that_the_paper_lacks_is_refused(index: int) -> None:
-    with pytest.raises(ToolError, match="0 to 19") as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, "0 to 19"):
         paper_task(index, 0)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def can(name: str, x: float, y: float) -> PlacedObject:
@@ -219,6 +217,5 @@ def test_a_task_of_a_named_category_is_of_it_and_the_one_that_would_be_drawn(see
 
 
 def test_a_category_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(ToolError, match="must be pick, relational_pick, pick_and_place, got 'juggle'") as refused:
+    with refused(ErrorCode.INVALID_ARGUMENT, "must be pick, relational_pick, pick_and_place, got 'juggle'"):
         random_task(0, "juggle")  # type: ignore[arg-type]
-    assert refused.value.code is ErrorCode.INVALID_ARGUMENT

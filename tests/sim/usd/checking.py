@@ -1,7 +1,5 @@
 """A scene exported to USD, checked by OpenUSD's validators and read back beside the physics."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An exported stage read back with OpenUSD alone, by its own rules: nothing here is shared with the exporter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A scene as USD: what the file holds by OpenUSD's own reading, and that what is wrong in one is found."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

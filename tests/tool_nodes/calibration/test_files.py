@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from toolhand.tool_nodes.calibration.files import (
     write_calibration,
 )
 from toolhand.tool_nodes.calibration.start_check import StartCheck
-from toolhand.tool_nodes.geometry import pose, rotation_z
+from toolhand.tool_nodes.geometry import quat_wxyz_from_matrix
 from toolhand.tool_nodes.motion.robot_model import load_robot
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Frame
@@ -37,7 +38,8 @@ MADE = CameraCalibration(
     parent="base_link",
     link="zed_camera_link",
     frame="zed_left_camera_frame_optical",
-    T=pose(rotation_z(0.3), [0.9, -0.1, 0.8]),
+    position_m=(0.9, -0.1, 0.8),
+    quat_wxyz=(math.cos(0.15), 0.0, 0.0, math.sin(0.15)),
     sd_mm=0.24,
     sd_deg=0.023,
     date=datetime.date(2026, 5, 31),
@@ -45,8 +47,8 @@ MADE = CameraCalibration(
     poses=15,
     rms_px=0.05,
     joint_sd_deg=0.021,
-    intrinsics=(660.0, 660.0, 319.5, 239.5),
-    size=(640, 480),
+    intrinsics_px=(660.0, 660.0, 319.5, 239.5),
+    size_px=(640, 480),
 )
 
 
@@ -78,7 +80,7 @@ TEXT = calibration_yaml(MADE)
         (TEXT.replace("camera: scene", "camera: ceiling"), "camera must be wrist or scene"),
         (TEXT.replace('"2026-05-31"', '"yesterday"'), "date must be a day such as"),
         (TEXT.replace("calibration: 1", "calibration: 2"), "calibration must be 1, not 2"),
-        ("", "it must be a mapping with the keys calibration, robot"),
+        ("", "it must be a mapping with the keys robot, description"),
         ("[" * 50, "cannot be used"),
         ("a: &a b\nc: *a\n", "cannot be used"),
         ("x" * 100_000, "cannot be used"),
@@ -146,6 +148,10 @@ def scene_frame() -> Frame:
     return Rig("scene", 0).camera.capture()
 
 
+def at(T: np.ndarray) -> CameraCalibration:
+    return replace(MADE, position_m=tuple(T[:3, 3]), quat_wxyz=tuple(quat_wxyz_from_matrix(T[:3, :3])))
+
+
 def checked(frame: Frame, made: CameraCalibration) -> tuple[StartCheck, list[int]]:
     looks: list[int] = []
 
@@ -158,7 +164,7 @@ def checked(frame: Frame, made: CameraCalibration) -> tuple[StartCheck, list[int
 
 
 def test_an_image_that_agrees_lets_motions_run_and_is_taken_once(scene_frame: Frame) -> None:
-    made = replace(MADE, T=scene_frame.T_base_camera)
+    made = at(scene_frame.T_base_camera)
     check, looks = checked(scene_frame, made)
     check.require()
     check.require()
@@ -181,7 +187,7 @@ def test_nothing_moves_where_kinematics_camera_and_table_do_not_agree(
     shift[2, 3] = published
     frame = replace(scene_frame, T_base_camera=shift @ scene_frame.T_base_camera, K=scene_frame.K * [[K], [K], [1.0]])
     shift[2, 3] = kept
-    check, _ = checked(frame, replace(MADE, T=shift @ scene_frame.T_base_camera))
+    check, _ = checked(frame, at(shift @ scene_frame.T_base_camera))
     for _ in range(2):  # and not the second time either
         with pytest.raises(ToolError) as caught:
             check.require()
@@ -192,7 +198,7 @@ def test_nothing_moves_where_kinematics_camera_and_table_do_not_agree(
 
 def test_nothing_moves_where_no_camera_sees_the_table(scene_frame: Frame) -> None:
     frame = replace(scene_frame, depth=np.full_like(scene_frame.depth, np.nan))
-    check, _ = checked(frame, replace(MADE, T=scene_frame.T_base_camera))
+    check, _ = checked(frame, at(scene_frame.T_base_camera))
     with pytest.raises(ToolError, match="Nothing moves before the calibration was checked"):
         check.require()
 

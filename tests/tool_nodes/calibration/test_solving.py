@@ -1,7 +1,5 @@
 """Hand-eye calibration against the simulator's truth, by corners that are computed from it, with noise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

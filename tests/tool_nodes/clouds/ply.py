@@ -1,7 +1,5 @@
 """Reads the binary PLY files of clouds that this project writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

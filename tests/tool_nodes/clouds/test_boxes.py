@@ -1,7 +1,5 @@
 """The smallest box around points: known boxes, whatever their turn, and degenerate clouds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

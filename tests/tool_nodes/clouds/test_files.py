@@ -1,7 +1,5 @@
 """PLY: what was written comes back, and what cannot be written is one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

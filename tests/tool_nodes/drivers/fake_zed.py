@@ -1,7 +1,5 @@
 """A ZED without a ZED: pyzed.sl of the table, whose camera shows frames of ours and can be made to misbehave."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A double of another project's module, made of a table of its signatures: what the table lacks, the double lacks."""
 
-from __future__ import annotations
-
 import enum
 import inspect
 import json

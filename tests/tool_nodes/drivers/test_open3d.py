@@ -1,7 +1,5 @@
 """Without Open3D: the sentence that says what to install. With it: tests/tool_nodes/drivers/open3d."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """E-ViC's tools: where they zoom and draw, and what they refuse, in the order of section E.7."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

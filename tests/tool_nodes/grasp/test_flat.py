@@ -1,7 +1,5 @@
 """Grasps of flat objects, from straight above, and of what only one side is seen of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import ndimage

@@ -1,7 +1,5 @@
 """Two tables full of objects, as a perfect observer would describe them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

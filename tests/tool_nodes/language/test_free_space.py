@@ -1,7 +1,5 @@
 """Phrases about free space, and which of several points is meant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -134,6 +134,7 @@ def test_other_names_of_what_is_seen_are_tried_after_those_of_the_product_list(p
     [
         ("bottle with the white cap", True),
         ("bottle with a white tip", True),
+        ("bottle with a whiet cap", True),
         ("bottle with a white label", False),
         ("bottle with a green cap", False),
     ],

@@ -1,7 +1,5 @@
 """What a phrase about objects means."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

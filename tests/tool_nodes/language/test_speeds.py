@@ -1,7 +1,5 @@
 """What of a sentence asks for a speed."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.tool_nodes.language.speeds import SLOWLY, spoken_speed

@@ -1,7 +1,5 @@
 """Words of stopping are heard in whatever sentence, and commands are not taken for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

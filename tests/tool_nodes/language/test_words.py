@@ -1,7 +1,5 @@
 """Stems, plurals and slips of words, and any order of the grammar's words."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

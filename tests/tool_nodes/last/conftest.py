@@ -1,7 +1,5 @@
 """An image whose objects are known exactly, and a finder that sees just these."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """The example of docs/reference/skills.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

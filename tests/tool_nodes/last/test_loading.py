@@ -1,7 +1,5 @@
 """Skills as data: a file of one's own becomes a tool, and a wrong file gets one sentence that says what and where."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The six skills over the perception that recognises by pixels: on camera images, on crops of them, on drawings."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The six skills on an image whose objects are known exactly: numbers, thresholds, images, and what they refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

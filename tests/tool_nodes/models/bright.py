@@ -4,8 +4,6 @@ A model that points at the brightest place needs no training. Put behind an adap
 says whether the way of an image to the network and the way of an answer back meet at the same pixel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders with tiny models, each made once in a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Grounding DINO, Depth Pro, Depth Anything: shapes, batches, units, and that what is found lies where it was seen."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

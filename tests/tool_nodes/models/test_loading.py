@@ -1,7 +1,5 @@
 """Weights that cannot be used are refused before anything is read, each in one sentence."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import shutil

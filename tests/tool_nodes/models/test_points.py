@@ -1,7 +1,5 @@
 """Points in what models write, family by family."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.tool_nodes.models.paddleocr_vl import lines, spotted

@@ -4,8 +4,6 @@ The numbers below are those of transformers 5.23.0 with torchvision 0.28.0 for `
 colours that are resized may be rounded otherwise, by one level of 255.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """SAM 2 and SAM 3: shapes, batches, what is not there, and that a mask lies where its prompt or its object is."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

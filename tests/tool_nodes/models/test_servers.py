@@ -22,10 +22,9 @@ from tests.tool_nodes.models.tiny import make_image
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes import geometry
-from toolhand.tool_nodes.models.chat_server import KEY
 from toolhand.tool_nodes.models.graspgen import GraspGen
 from toolhand.tool_nodes.models.graspgen_wire import MAX_BYTES, packed, unpacked
-from toolhand.tool_nodes.models.pointing_server import PointingServer, RoboRefer
+from toolhand.tool_nodes.models.pointing_server import KEY, PointingServer, RoboRefer
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]

@@ -1,7 +1,5 @@
 """What is typed behind a model's name."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.tool_nodes import registry

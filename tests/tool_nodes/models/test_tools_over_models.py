@@ -1,7 +1,5 @@
 """The tools of all four suites over real models' adapters, chosen by name; and a pointer that repeats itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

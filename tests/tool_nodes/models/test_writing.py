@@ -1,7 +1,5 @@
 """Qwen-VL, Molmo 2 and PaddleOCR-VL: prompts, batches, and that what they point at lies where they saw it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

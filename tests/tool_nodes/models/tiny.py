@@ -1,7 +1,5 @@
 """Models of the real architectures with a few thousand random weights, made in a folder without any download."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Approval of motions: what is approved is what runs, once, soon, and in the world that was shown."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Limits that hold in every mode, on the arrays that the arm is given, and the arm that moves only with a permit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

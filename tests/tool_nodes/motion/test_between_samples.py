@@ -1,7 +1,5 @@
 """The guard knows what the arm does between the samples of a trajectory, not only at them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The planner's own collision model."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What may follow an approved motion: straight up, opening the jaws and the way home, within limits and bounded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The compiled model grips and lifts by contact alone, driven by planned trajectories."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The 2F-85's formulas against the compiled model."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest
@@ -13,18 +11,12 @@ from tests.gen3 import (
     fingertip_depth,
     gripper_points,
     knuckle_from_opening,
-    load_robot_spec,
     opening_from_knuckle,
     pad_depth,
 )
 from toolhand.tool_nodes.geometry import invert
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.types import FloatArray
-
-
-@pytest.fixture(scope="module")
-def model() -> mujoco.MjModel:
-    return load_robot_spec().compile()
 
 
 def pad_face_distance(model: mujoco.MjModel, data: mujoco.MjData) -> float:

@@ -1,7 +1,5 @@
 """The guard by itself, over an arm that only notes what reaches it: limits, questions, records."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable

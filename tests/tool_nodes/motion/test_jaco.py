@@ -1,7 +1,5 @@
 """Kinova's Jaco2 j2s7s300: its files against numbers of kinova-ros that are written down here, and against MuJoCo."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import pytest

@@ -86,10 +86,9 @@ def test_the_solution_is_close_to_a_seed_that_is_close_to_the_pose() -> None:
     assert np.abs(found - q).max() < 0.1
 
 
-def test_a_pose_out_of_reach_has_no_solution_and_spends_a_counted_budget() -> None:
+def test_a_pose_out_of_reach_has_no_solution() -> None:
     kinematics = Kinematics()
     assert kinematics.solve_ik(pose(DOWN, [2.0, 0.0, 0.3]), NAMED_STATES["Home"], 10) is None
-    assert kinematics.iterations == 10
 
 
 def test_nearest_turn_moves_only_continuous_joints() -> None:

@@ -1,7 +1,5 @@
 """Every limit of a trajectory at both of its sides, written out in numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

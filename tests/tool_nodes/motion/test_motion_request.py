@@ -1,7 +1,5 @@
 """What a person is shown of a motion, and the hash that an approval of it names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -22,7 +22,7 @@ from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.limits import MotionLimits
 from toolhand.tool_nodes.motion.manipulation import Manipulator
 from toolhand.tool_nodes.motion.planner import EmbeddedPlanner
-from toolhand.tool_nodes.motion.trial import TRIAL_M
+from toolhand.tool_nodes.motion.returning import TRIAL_M
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.scene_change import changed_around, looks_otherwise_around
 from toolhand.tool_nodes.types import FloatArray, Frame

@@ -5,8 +5,15 @@ import pytest
 
 from tests.gen3 import GEN3, pad_depth
 from toolhand.tool_nodes.geometry import pose, transform
-from toolhand.tool_nodes.motion.placing import is_steady, place_candidates, verify_placed
+from toolhand.tool_nodes.motion.placing import (
+    inside_candidates,
+    is_steady,
+    place_candidates,
+    settled_inside,
+    verify_placed,
+)
 from toolhand.tool_nodes.motion.targets import HeldObject, held_object, target_mask
+from toolhand.tool_nodes.perception.containers import is_cavity
 from toolhand.tool_nodes.perception.heights import HeightMap
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.types import Box, FloatArray, Frame
@@ -54,6 +61,40 @@ def test_nothing_is_set_down_on_a_top_that_is_too_small() -> None:
     point = np.array([*SPOT, TOP])
     assert not list(place_candidates(point, held(0.033, 0.033), table_with_a_block(0.012, 0.012), GEN3.reach))
     assert list(place_candidates(point, held(0.022, 0.022), table_with_a_block(0.029, 0.045), GEN3.reach))
+
+
+def bin_with(content_m: float, half_x: float = 0.08, half_y: float = 0.06) -> HeightMap:
+    """A table with an open bin of 8 cm about `SPOT`, and something of a height on its left half."""
+    heights = table_with_a_block(0.0, 0.0)
+    xs, ys = heights.centres()
+    away = np.maximum(abs(xs - SPOT[0])[:, None] - half_x, abs(ys - SPOT[1])[None, :] - half_y)
+    heights.heights[(away > 0.0) & (away < 0.01)] = 0.08
+    heights.heights[np.ix_(abs(xs - SPOT[0]) < half_x, (ys > SPOT[1] - half_y) & (ys < SPOT[1]))] = content_m
+    return heights
+
+
+def inside(beside_m: float, z: float = 0.0) -> FloatArray:
+    """A point (3,) so far to the right of `SPOT`, at a height."""
+    return np.array([SPOT[0], SPOT[1] + beside_m, z])
+
+
+@pytest.mark.parametrize(("content_m", "beside", "above"), [(0.0, True, True), (0.03, True, True), (0.12, True, False)])
+def test_a_place_in_a_container_is_one_whatever_lies_low_in_it(content_m: float, beside: bool, above: bool) -> None:
+    heights = bin_with(content_m)
+    assert is_cavity(heights, inside(0.03)) is beside
+    assert is_cavity(heights, inside(-0.03, content_m)) is above
+    assert not is_cavity(heights, inside(0.065, 0.08))
+
+
+def test_in_a_container_an_object_goes_beside_another_one_and_lies_on_it_where_it_has_to() -> None:
+    heights = bin_with(0.03)
+    small = settled_inside(np.array([*SPOT, 0.0]), held(0.02, 0.02), heights)
+    assert small[1] > SPOT[1] + 0.015
+    wide = held(0.05, 0.05)
+    point = settled_inside(inside(0.05), wide, heights)
+    first = next(inside_candidates(point, wide, heights, GEN3.reach))
+    corners = first.T_base_gripper[:2, :2] @ np.array([(0.05, 0.05, -0.05, -0.05), (0.05, -0.05, 0.05, -0.05)])
+    assert (abs(corners.T + first.T_base_gripper[:2, 3] - SPOT) < (0.08, 0.06)).all()
 
 
 def test_the_first_way_to_set_down_is_on_the_very_point() -> None:

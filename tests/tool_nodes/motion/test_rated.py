@@ -1,7 +1,5 @@
 """No robot folder is faster or stronger than its URDF, its maker's limits or the guard's own; nothing is clipped."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace
@@ -18,12 +16,6 @@ from toolhand.tool_nodes.motion.robot_model import JACO2, load_robot
 from toolhand.tool_nodes.motion.robot_spec import load_robot_spec
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import Trajectory
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the Gen3's folder, under another name."""
-    return Path(shutil.copytree(GEN3.folder, tmp_path / "my_robot"))
 
 
 def change(folder: Path, suffix: str, old: str, new: str, everywhere: bool = False) -> None:

@@ -1,8 +1,5 @@
 """What is wrong with a robot.yaml is said in one sentence that names the file and the key."""
 
-from __future__ import annotations
-
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +12,6 @@ from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.limits import MotionLimits
 from toolhand.tool_nodes.motion.robot_model import ROBOTS, find_robot, load_robot
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the Gen3's folder, under another name."""
-    return Path(shutil.copytree(GEN3.folder, tmp_path / "my_robot"))
 
 
 def change(folder: Path, old: str, new: str) -> None:

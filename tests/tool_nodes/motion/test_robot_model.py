@@ -1,7 +1,5 @@
 """The URDF and the compiled model against numbers written down here by hand."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import mujoco
@@ -15,7 +13,6 @@ from tests.gen3 import (
     TIP_FRAME,
     URDF_PATH,
     VELOCITY_LIMITS,
-    load_robot_spec,
 )
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.types import FloatArray
@@ -79,11 +76,6 @@ def fk_from_table(q: FloatArray) -> tuple[FloatArray, FloatArray]:
 @pytest.fixture(scope="module")
 def urdf() -> ET.Element:
     return ET.parse(URDF_PATH).getroot()
-
-
-@pytest.fixture(scope="module")
-def model() -> mujoco.MjModel:
-    return load_robot_spec().compile()
 
 
 def test_forward_kinematics_agrees_with_the_table_of_joint_origins() -> None:

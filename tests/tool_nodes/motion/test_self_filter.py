@@ -1,7 +1,5 @@
 """The robot in its own images: no obstacle, no object, and nothing that hides silently."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mujoco

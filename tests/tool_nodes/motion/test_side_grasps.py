@@ -1,7 +1,5 @@
 """Objects that are grasped from the side: lifted straight up, set down as they stood, and left along the approach."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

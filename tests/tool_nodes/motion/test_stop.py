@@ -1,8 +1,5 @@
 """A stop ends what was going on for good: a reset a moment later brings nothing of it back."""
 
-from __future__ import annotations
-
-import json
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.gen3 import NAMED_STATES, pad_depth
+from tests.saying import call
 from tests.stations import restored
 from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.policy import Message, Reply
@@ -188,10 +186,6 @@ class Told:
         self.meanwhile(self.asked)
         self.asked += 1
         return Reply(self.turns[min(self.asked, len(self.turns)) - 1])
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 LOOK = call("robot.capture_image")

@@ -1,7 +1,5 @@
 """What is wrong with a URDF is said in one sentence with file, line and element; nothing hangs, nothing is guessed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct
@@ -25,12 +23,6 @@ LIMIT_2 = '<limit lower="-2.24" upper="2.24" effort="39" velocity="1.3963"/>'
 SHOULDER = '<link name="shoulder_link">'
 ORIGIN_2 = '<origin xyz="0 0.005375 -0.12838" rpy="1.5707963267948966 0 0"/>'
 MESHED = '<collision name="base_column"><geometry><mesh filename="{}"/></geometry></collision>'
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A copy of the Gen3's folder, under another name."""
-    return Path(shutil.copytree(GEN3.folder, tmp_path / "my_robot"))
 
 
 def urdf_of(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 """ros2_kortex reports continuous joints in (-pi, pi]: where measured joints are compared, whole turns do not count."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

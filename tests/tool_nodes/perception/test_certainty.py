@@ -1,8 +1,6 @@
 """Scores of objects that are found by words: high where the object is what was asked for, lower the less it looks
 so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

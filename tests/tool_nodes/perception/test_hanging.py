@@ -1,7 +1,5 @@
 """What hangs in the hand, told from painted images of a camera that looks straight down."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a lift took from the table, told from painted images of a camera that looks straight down."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import ndimage

@@ -1,7 +1,5 @@
 """Clusters of an image: noisy depth, flat objects, tables that lie askew, parts of a cluster, columns about a grasp."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

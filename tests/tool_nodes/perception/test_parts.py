@@ -1,13 +1,12 @@
 """Objects that stand side by side and touch are told apart, whether they are known or not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from toolhand.bench.perception.masks import make_images
 from toolhand.bench.perception.metrics import mask_iou
 from toolhand.sim.camera.ray import jittered, make_camera, scene_camera
@@ -21,7 +20,7 @@ from toolhand.tool_nodes.perception.masks import inner_point
 from toolhand.tool_nodes.perception.pixels import PixelPerception
 from toolhand.tool_nodes.perception.relief import depth_noise
 from toolhand.tool_nodes.perception.surface import find_surface
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.types import Frame, ObjectView, PointPrompt
 
@@ -72,12 +71,10 @@ def test_a_description_is_ambiguous_beside_objects_that_could_not_be_told_apart(
     views = [view("red ball"), view("green long object", several=True, x=0.7)]
     assert refer("red ball", views) == [0]
     for phrase in ("ball", "red thing", "green thing", "green long object", "the thing next to the ball"):
-        with pytest.raises(ToolError, match=r"what stands at \(0\.70, 0\.50\) may be several things") as caught:
+        with refused(ErrorCode.AMBIGUOUS, r"what stands at \(0\.70, 0\.50\) may be several things"):
             refer(phrase, views)
-        assert caught.value.code is ErrorCode.AMBIGUOUS
-    with pytest.raises(ToolError, match=r"no 'lemon' here; .*several things that touch") as caught:
+    with refused(ErrorCode.OBJECT_NOT_FOUND, r"no 'lemon' here; .*several things that touch"):
         refer("lemon", views)
-    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
     assert refer("ball", [views[0], view("green box")]) == [0]
 
 
@@ -116,9 +113,8 @@ def test_a_point_on_what_may_be_two_objects_is_ambiguous_and_several_points_deci
     assert true.ids is not None
     image = SessionImage(frame.rgb, frame)
     point = inner_point(true.ids == 0)
-    with pytest.raises(ToolError, match=r"one about \(0.250, 0.500\), the other about \(0.750, 0.500\)") as caught:
+    with refused(ErrorCode.AMBIGUOUS, r"one about \(0.250, 0.500\), the other about \(0.750, 0.500\)"):
         Halved().segment(image, PointPrompt([point]))
-    assert caught.value.code is ErrorCode.AMBIGUOUS
     assert Halved().segment(image, PointPrompt([point, point])).value[0].mask.any()
 
 

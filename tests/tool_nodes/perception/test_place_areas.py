@@ -1,6 +1,6 @@
 """Areas of places, names of products, and answers of a wrong size."""
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,7 @@ from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.geometry import pixel
-from toolhand.tool_nodes.language.place_phrases import parse_free_space
-from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
 from toolhand.tool_nodes.perception.drawings.backend import Drawings
 from toolhand.tool_nodes.perception.extents import Extents
 from toolhand.tool_nodes.perception.naming import EVIDENCE, SURE, known_product
@@ -21,6 +20,7 @@ from toolhand.tool_nodes.perception.object_finder import ObjectFinder
 from toolhand.tool_nodes.perception.pixels import PixelPerception
 from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
 from toolhand.tool_nodes.perception.recognition import Look, Recogniser
+from toolhand.tool_nodes.place_argument import PlaceInImageArgument, PointedPlace, place_document
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -58,11 +58,21 @@ class Seen:
         x, y = record.result.facts["points"][0]
         return float(x), float(y)
 
-    def area(self, words: str) -> tuple[Outline, ...]:
-        request = parse_free_space(words)
-        assert request is not None
-        item = self.point(request.thing) if request.thing else None
-        return place_area(self.frame, request, [[self.point(name)] for name in request.all_references], item)
+    def place(self, request: FreeSpaceRequest, item: ImagePoint | None = None) -> ImagePoint:
+        """The place that the tool finds."""
+        document = place_document(request, self._points(request))
+        arguments = {"place": document} | ({"item": list(item)} if item else {})
+        record = self.toolbox.call("robot.find_place", arguments, self.session)
+        assert record.result.ok, record.result.error
+        x, y = record.result.facts["points"][0]
+        return float(x), float(y)
+
+    def area(self, request: FreeSpaceRequest, item: ImagePoint | None = None) -> tuple[Outline, ...]:
+        return place_area(self.frame, request, self._points(request), item)
+
+    def _points(self, request: FreeSpaceRequest) -> list[list[ImagePoint]]:
+        points = {name: self.point(name) for name in dict.fromkeys(request.all_references)}
+        return [[points[name]] for name in request.all_references]
 
 
 @pytest.fixture(scope="module")
@@ -81,32 +91,65 @@ def surrounds(outlines: tuple[Outline, ...], point: ImagePoint) -> bool:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "request_",
     [
-        "free table left of the red box",
-        "free table in the front left corner of the table",
-        "free table on the right side of the table",
-        "free table in the middle of the table",
-        "free table between the green bowl and the red box",
-        "free table next to the green bowl",
-        "free table a bit to the right of where the red box stands",
-        "inside the green bowl",
-        "on top of the red box",
-        "free spot at (0.400, 0.600)",
+        FreeSpaceRequest("left_of", ("red box",)),
+        FreeSpaceRequest("region", region="front left", extent="corner"),
+        FreeSpaceRequest("region", region="right", extent="side"),
+        FreeSpaceRequest("region", region="middle"),
+        FreeSpaceRequest("between", ("green bowl", "red box")),
+        FreeSpaceRequest("next_to", ("green bowl",)),
+        FreeSpaceRequest("moved", distance_m=0.05, loosely=True, way="right"),
+        FreeSpaceRequest("in", ("green bowl",)),
+        FreeSpaceRequest("on", ("red box",)),
+        FreeSpaceRequest("at", point=(0.4, 0.6)),
+        FreeSpaceRequest("next_to", ("red box",), also=(FreeSpaceRequest("behind", ("red box",), denied=True),)),
     ],
+    ids=place_words,
 )
-def test_the_point_that_is_found_lies_in_the_area(seen: Seen, words: str) -> None:
-    outlines = seen.area(words)
-    assert surrounds(outlines, seen.point(words))
+def test_the_point_that_is_found_lies_in_the_area(seen: Seen, request_: FreeSpaceRequest) -> None:
+    item = seen.point("red box") if request_.relation == "moved" else None
+    outlines = seen.area(request_, item)
+    assert surrounds(outlines, seen.place(request_, item))
     assert not surrounds(outlines, (0.02, 0.02)), "it is not the whole picture"
     assert all(0.0 <= value <= 1.0 for line in outlines for corner in line for value in corner)
 
 
+@pytest.mark.parametrize(
+    ("place", "item", "code"),
+    [
+        ({"relation": "under"}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "left_of"}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "at"}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "anywhere", "point": [0.5, 0.5]}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "moved", "way": "left", "distance_m": 0.1}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "moved", "way": "left", "distance_m": 9.0}, [0.5, 0.5], ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "region", "region": "upstairs"}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "anywhere", "speed": 1}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "on", "references": [{"name": "box", "points": [[2, 0.5]]}]}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "anywhere", "also": [{"relation": "anywhere", "also": []}]}, None, ErrorCode.INVALID_ARGUMENT),
+        ({"relation": "on", "references": [{"name": "sky", "points": [[0.02, 0.98]]}]}, None, ErrorCode.EMPTY_MASK),
+    ],
+)
+def test_a_place_that_is_none_is_refused(seen: Seen, place: dict[str, Any], item: Any, code: ErrorCode) -> None:
+    arguments = {"place": place} | ({"item": item} if item else {})
+    result = seen.toolbox.call("robot.find_place", arguments, seen.session).result
+    assert result.error is not None
+    assert result.error.code is code
+
+
+def test_a_place_is_read_back_from_its_document() -> None:
+    also = (FreeSpaceRequest("region", region="left"), FreeSpaceRequest("behind", ("bin",), denied=True))
+    request = FreeSpaceRequest("next_to", ("can", "bowl"), distance_m=0.1, loosely=True, also=also)
+    points = (((0.1, 0.2),), ((0.3, 0.4), (0.5, 0.6)), ((0.7, 0.8),))
+    assert PlaceInImageArgument().parse(place_document(request, points), Session()) == PointedPlace(request, points)
+
+
 def test_a_ring_has_the_object_in_its_hole_and_a_side_lies_on_one_side(seen: Seen) -> None:
-    bowl, ring = seen.point("green bowl"), seen.area("free table next to the green bowl")
+    bowl, ring = seen.point("green bowl"), seen.area(FreeSpaceRequest("next_to", ("green bowl",)))
     assert len(ring) == 2
     assert not surrounds(ring, bowl)
-    right = np.array(seen.area("free table right of the green bowl")[0])
+    right = np.array(seen.area(FreeSpaceRequest("right_of", ("green bowl",)))[0])
     assert right[:, 0].min() > bowl[0]
 
 

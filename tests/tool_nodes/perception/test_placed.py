@@ -1,7 +1,5 @@
 """What was put down, by the images before and after, and masks in the image of another camera."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

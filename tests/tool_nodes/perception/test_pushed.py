@@ -1,7 +1,5 @@
 """Other objects that a motion has moved, by the images before and after it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

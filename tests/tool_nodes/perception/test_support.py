@@ -1,7 +1,5 @@
 """What lies on what, in depth of boxes that was computed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A drawing with known shapes, a simulated table, and conversations about them."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

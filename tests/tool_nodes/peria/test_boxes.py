@@ -1,7 +1,5 @@
 r"""Places as PERIA writes them: `\boxed{...}` strings and points in 0..1000."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Scores of objects found in drawings: how surely each is what was asked for, whatever its size."""
 
-from __future__ import annotations
-
 import colorsys
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """PERIA's interaction tools: what they draw where, what they say, and what they refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PERIA's perception tools on simulated tables with both backends, on crops and drawings of them, and on drawings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 """Which objects bbox_segment and exemplar_segment keep: how much of one must lie in the box, and how near it must
 be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

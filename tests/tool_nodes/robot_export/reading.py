@@ -1,7 +1,5 @@
 """A reader of URDF that shares no code with the project: link poses, and collision shapes as points and distances."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path

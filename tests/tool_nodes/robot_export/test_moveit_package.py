@@ -1,7 +1,5 @@
 """The MoveIt package says one robot in all its files, and has what MoveIt's own loader looks for."""
 
-from __future__ import annotations
-
 import ast
 import xml.etree.ElementTree as ET
 from itertools import pairwise

@@ -7,9 +7,8 @@ import pytest
 
 from tests.tool_nodes.robot_export.reading import Shape, directions, uncovered
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.robot_export.hulls import cover_hull
 from toolhand.tool_nodes.robot_export.shapes import BOX, CYLINDER, LinkShape
-from toolhand.tool_nodes.robot_export.spheres import EXCESS, cover_box, cover_cylinder, cover_links
+from toolhand.tool_nodes.robot_export.spheres import EXCESS, cover_box, cover_cylinder, cover_hull, cover_links
 
 
 def sticks_out(shape: Shape, centers: np.ndarray, radii: np.ndarray) -> float:

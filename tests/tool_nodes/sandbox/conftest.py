@@ -1,7 +1,5 @@
 """One executor with tight limits, and a watch over what a program must not touch."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket

@@ -1,7 +1,5 @@
 """Answers that were forged, and results that cannot be stored: the executor must expect anything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

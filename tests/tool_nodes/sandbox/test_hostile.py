@@ -1,7 +1,5 @@
 """Programs that want out. Whatever they try, `watch.run` checks that nothing was read, written, started or reached."""
 
-from __future__ import annotations
-
 import errno
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The filter's decisions on both processors, worked out by an interpreter of classic BPF; and what landlock is told."""
 
-from __future__ import annotations
-
 import errno
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The messages, without a process."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """One service for all tests that need one: a cluster of its own, in a folder of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Backends of somebody else's package that do on request what goes wrong in real ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 MODULE = '''

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gc
 import pickle
 from dataclasses import dataclass, fields, replace

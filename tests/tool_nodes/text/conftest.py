@@ -1,7 +1,5 @@
 """A reader, and lines printed in typefaces of other people, for the tests of text reading."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines, blanks and names of maps in what a reader has found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The reader from pixels: what it reads, what it says about the rest, and how it does without its extra."""
 
-from __future__ import annotations
-
 import builtins
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The five tools: what they answer, in which form, and what map OCR leaves out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

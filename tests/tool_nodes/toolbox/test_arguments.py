@@ -1,7 +1,5 @@
 """Argument kinds: what they accept, and the sentence they refuse with."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """One toolbox, many conversations: what a tool remembers of one is nothing to another."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

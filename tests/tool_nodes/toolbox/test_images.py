@@ -1,7 +1,5 @@
 """Images of a conversation: crops and drawings find their way back to the camera frame."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,7 +1,5 @@
 """Calls that take too long, and calls that are made again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

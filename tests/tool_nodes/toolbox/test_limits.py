@@ -1,7 +1,5 @@
 """The guards that stand before and after every tool: sizes of calls, answers and images."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The look that a toolbox offers, and errors that name it."""
 
-from __future__ import annotations
-
 import pytest
 
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult

@@ -1,7 +1,5 @@
 """What a tool is given: exactly what its schema says, checked in levels, and the conversation where it asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The toolbox: schemas from signatures, checks before calls, failures as results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

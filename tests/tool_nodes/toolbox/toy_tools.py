@@ -1,7 +1,5 @@
 """Small tools that the tests of the toolbox call: what they take, what they answer, and how they fail."""
 
-from __future__ import annotations
-
 import threading
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """A station and one conversation, for tests of the tools that move the robot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A station with the example scene, and a conversation about it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.tool_nodes.tools.looking import Table

@@ -1,7 +1,5 @@
 """A conversation about the example table, for tests of the tools that look."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from toolhand.sim.station import Station

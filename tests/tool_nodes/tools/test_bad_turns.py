@@ -1,7 +1,5 @@
 """Twenty calls as models get them wrong: each answer names what is wrong in the caller's terms, and the remedy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

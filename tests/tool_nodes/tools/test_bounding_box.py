@@ -1,7 +1,5 @@
 """Boxes around objects: measured against the catalogue's sizes, from one side, without knowing what is up."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Colours of objects, and what hangs above the table."""
 
-from __future__ import annotations
-
 import colorsys
 
 import numpy as np

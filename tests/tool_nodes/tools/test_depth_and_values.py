@@ -1,7 +1,5 @@
 """Images, depth and single values of a simulated table: text, image, variables."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Grasps of what is outlined: what is reported, and what follows when they are asked for again."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

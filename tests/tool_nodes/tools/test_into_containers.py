@@ -1,7 +1,5 @@
 """An object that is let go in a container is looked for: in it, beside it, or not seen at all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.tool_nodes.tools.cell import Cell

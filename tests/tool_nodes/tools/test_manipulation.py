@@ -1,7 +1,5 @@
 """The tools that move the robot: what they report, and that a failure leaves arm and object where it says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

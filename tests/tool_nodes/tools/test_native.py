@@ -1,7 +1,5 @@
 """The native suite: what one call does is what the single tools do, shown, bounded and said in few words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every tool that cuts or enlarges an image keeps its link to the camera frame: all others work on the part."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

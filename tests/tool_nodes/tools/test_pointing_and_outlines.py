@@ -1,7 +1,5 @@
 """Pointing and segmentation on a simulated table: text, image, variables."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

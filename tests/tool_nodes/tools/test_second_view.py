@@ -1,7 +1,5 @@
 """The suite of the camera at the wrist: a closer look, and a grasp from what it showed."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -12,8 +12,8 @@ from toolhand.sim.scene.files import parse_scene
 from toolhand.sim.station import Station
 from toolhand.tool_nodes.motion import skills
 from toolhand.tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.tool_nodes.motion.skills import stood_up
 from toolhand.tool_nodes.motion.targets import HeldObject
-from toolhand.tool_nodes.motion.turning import stood_up
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import Session
 from toolhand.tool_nodes.tools.suites import parse_suites

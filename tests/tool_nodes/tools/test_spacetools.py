@@ -1,7 +1,5 @@
 """SpaceTools' tools by other names and with wrong arguments: what is accepted, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

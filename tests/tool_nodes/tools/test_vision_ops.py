@@ -1,7 +1,5 @@
 """Crops by points and by masks: what they show, say and keep, on camera images and on foreign ones."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

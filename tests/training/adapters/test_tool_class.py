@@ -1,7 +1,5 @@
 """Tools as methods: what engines read from signatures and docstrings."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What the adapters do before any engine is there: the episodes that TRL is given, and what one is told without it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -10,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.adapters.episodes import Episodes
 from toolhand.training.adapters.on_trl import (
@@ -39,10 +38,8 @@ def said(words: str, **more: Any) -> list[dict[str, Any]]:
 def test_without_trl_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     step_trainer.cache_clear()
     monkeypatch.setitem(sys.modules, "trl", None)
-    with pytest.raises(ToolError, match="This Python cannot import trl") as error:
+    with refused(ErrorCode.UNAVAILABLE, "This Python cannot import trl", "`toolhand engines make trl`"):
         step_trainer()
-    assert error.value.code is ErrorCode.UNAVAILABLE
-    assert "`toolhand engines make trl`" in error.value.hint
 
 
 def test_without_openenv_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

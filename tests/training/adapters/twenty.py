@@ -1,7 +1,5 @@
 """Twenty episodes, their replies and what these are worth: every engine's adapter must find the same."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

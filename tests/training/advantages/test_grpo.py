@@ -1,7 +1,5 @@
 """GRPO, DAPO's parts, the split by tokens and the non-interactive baseline, against slow literal transcriptions."""
 
-from __future__ import annotations
-
 from math import exp, log, sqrt
 from statistics import mean, pstdev, stdev
 

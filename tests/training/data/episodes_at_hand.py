@@ -1,7 +1,5 @@
 """Episodes made of calls whose points lie on known objects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rollouts made by hand, with images, of every kind that the formats have to hold."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Chat JSONL and Parquet: what is read is what was written, and nothing is half-written."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.refusals import refused
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, make_image, rollout
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.data.arrow import parquet
@@ -202,9 +201,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
         whole(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ToolError, match=r"Cannot write .*: No space left on device") as caught:
+    with refused(ErrorCode.UNAVAILABLE, r"Cannot write .*: No space left on device"):
         write([rollout(store, k) for k in range(9)], store, tmp_path / "out", shard_rows=1)
-    assert caught.value.code is ErrorCode.UNAVAILABLE
     assert not list((tmp_path / "out").rglob("*.part"))
     assert ids_in(tmp_path / "out")[:1] == ["00000-000"]
 
@@ -252,9 +250,8 @@ def test_without_pyarrow_only_parquet_is_unavailable(
     store: ImageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(ToolError, match="Parquet needs pyarrow") as caught:
+    with refused(ErrorCode.UNAVAILABLE, "Parquet needs pyarrow") as caught:
         write_chat_parquet([rollout(store)], store, tmp_path / "out")
-    assert caught.value.code is ErrorCode.UNAVAILABLE
     assert "[data]" in str(caught.value)
     assert not (tmp_path / "out").exists()
     assert write_chat_jsonl([rollout(store)], store, tmp_path / "out").rows == 1

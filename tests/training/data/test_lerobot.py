@@ -1,7 +1,5 @@
 """LeRobot v3.0: the files and fields that its reader asks for, whole episodes, and honest numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Public sets in their publishers' layouts: questions, marks computed by hand, totals, rows with something wrong."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -17,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.refusals import refused
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.data.public_sets import (
     SETS,
@@ -199,9 +198,8 @@ def problems(name: str, folder: Path) -> tuple[list[str], list[str]]:
 def test_an_unknown_set_split_or_place_is_refused_with_what_there_is(
     name: str, folder: str, split: str | None, words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ToolError, match=words) as refused:
+    with refused(ErrorCode.INVALID_ARGUMENT, words):
         load_set(name, tmp_path / folder, split)
-    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(
@@ -273,10 +271,8 @@ def test_without_pyarrow_parquet_files_are_unavailable_and_others_are_not(
     robospatial(tmp_path / "r")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ToolError) as missing:
+    with refused(ErrorCode.UNAVAILABLE, "data"):
         list(load_set("cvbench", tmp_path / "cv"))
-    assert missing.value.code is ErrorCode.UNAVAILABLE
-    assert "data" in missing.value.hint
     assert len(list(load_set("robospatial", tmp_path / "r"))) == 3
 
 

@@ -1,7 +1,5 @@
 """Forced reflection: what is doubted, what is made again, and what the teacher reads of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of rollouts: whole, self-contained, and deaf to whatever anybody wrote."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

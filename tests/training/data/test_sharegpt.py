@@ -1,7 +1,5 @@
 """ShareGPT: what LLaMA-Factory's converter asks of a row, and the entry by which it finds the set."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trajectories of a policy in place of the scripted teachers: SpaceTools' pointing expert above all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How attempts are made and judged: by the task's own score, on a station, with answers that a test has made up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar

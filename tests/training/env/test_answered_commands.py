@@ -1,7 +1,5 @@
 """Commands that need an answer of the operator, in physics: what is done is what was meant, and judged so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Pools of graphs: a graph is used again after a sound episode, and ended after one that failed in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

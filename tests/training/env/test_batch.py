@@ -1,7 +1,5 @@
 """A batch of episodes: bit-equal to each alone, tokens with each turn, and a fault of one is no fault of the others."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The dial: nothing at 0, harder step by step, and objects that really slip."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,10 +1,7 @@
 """The environment: the same episodes as run_episode, driven from outside, and never a reward for a broken system."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
+from tests.saying import call
 from tests.stations import FAST
 from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
@@ -36,10 +35,6 @@ PLACE = PlaceTask(
     "Pick up the cinnamon and place it in front of the rice box", SCENE, ("cinnamon_1",), "in_front_of", ("rice_box_1",)
 )
 DONE = Reply("<answer>Done.</answer>")
-
-
-def call(name: str, **arguments: Any) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 LOOK = Reply(call("robot.capture_image"))
@@ -111,9 +106,8 @@ def test_physics_that_breaks_is_raised_and_is_no_reward() -> None:
     environment = Environment(make_station=make)
     environment.reset(PICK)
     stations[-1].world.data.qvel[3] = np.inf
-    with pytest.raises(ToolError, match="physics") as error:
+    with refused(ErrorCode.INTERNAL, "physics"):
         environment.step(DONE)
-    assert error.value.code is ErrorCode.INTERNAL
     assert environment.score is None
     environment.reset(PICK)
     assert environment.step(DONE).done, "it can be used again"
@@ -131,9 +125,8 @@ def test_a_backend_that_is_gone_is_raised_and_is_no_reward() -> None:
     environment = Environment(make_station=make)
     environment.reset(PICK)
     environment.step(Reply(LOOK.text + call("roborefer.detect_one", obj_name="can", image_index=0)))
-    with pytest.raises(ToolError, match="The episode has no score: No pointing today") as error:
+    with refused(ErrorCode.UNAVAILABLE, "The episode has no score: No pointing today"):
         environment.step(Reply("<answer>UNAVAILABLE: No pointing today.</answer>"))
-    assert error.value.code is ErrorCode.UNAVAILABLE
     assert environment.score is None
 
 
@@ -192,9 +185,8 @@ def test_a_moment_of_another_configuration_is_refused_and_so_is_one_that_cannot_
     with pytest.raises(ToolError, match=r"has no episode. Call reset\(task\) first"):
         environment.save()
     environment.reset(PICK)
-    with pytest.raises(ToolError, match="another image_size") as refused:
+    with refused(ErrorCode.INVALID_ARGUMENT, "another image_size"):
         plain.restore(environment.save())
-    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
     made = Environment(make_station=lambda task, config: Station(task.scene, config))
     made.reset(PICK)
     with pytest.raises(ToolError, match="physics in this process can be saved"):
@@ -233,10 +225,8 @@ def test_what_a_tool_would_miss_is_found_before_the_first_episode(
     reading = StationConfig(perception="pixels", suites=("peria",))
     plan = RolloutPlan(tasks_of(["count"], 1), perception="pixels", suites=("peria",))
     for begin in (lambda: Environment(reading), lambda: collect(plan, tmp_path / "rollouts")):
-        with pytest.raises(ToolError, match="needs the extra ocr, which is not installed") as error:
+        with refused(ErrorCode.UNAVAILABLE, "needs the extra ocr, which is not installed", "pip install"):
             begin()
-        assert error.value.code is ErrorCode.UNAVAILABLE
-        assert "pip install" in error.value.hint
     assert not (tmp_path / "rollouts").exists()
     Environment(StationConfig(perception="pixels"))  # whose tools read nothing
     Environment(StationConfig(suites=("peria",)))  # whose reader needs nothing

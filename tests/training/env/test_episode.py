@@ -1,7 +1,5 @@
 """Episodes: judged by the simulator's truth alone, and without a score when the system itself failed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.saying import Says, call
 from tests.stations import FAST
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.agent_node.policy import Message, Reply
@@ -34,22 +33,6 @@ PLACE_TASK = PlaceTask(PLACE, SCENE, ("cinnamon_1",), "in_front_of", ("rice_box_
 
 def fresh() -> Station:
     return Station(SCENE, FAST)
-
-
-class Says:
-    """A policy that says its lines, the last one for ever."""
-
-    name = "says"
-
-    def __init__(self, *lines: str) -> None:
-        self._lines = list(lines)
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        return Reply(self._lines.pop(0) if len(self._lines) > 1 else self._lines[0])
-
-
-def call(name: str, **arguments: object) -> str:
-    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +179,7 @@ def test_a_backend_that_is_unavailable_leaves_no_score() -> None:
 
 
 def test_a_policy_that_crashes_leaves_no_score() -> None:
-    class Crashes:
-        name = "crashes"
-
-        def respond(self, conversation: Sequence[Message]) -> Reply:
-            raise ZeroDivisionError("thinking")
-
-    outcome = run_episode(fresh(), Crashes(), PICK_TASK)
+    outcome = run_episode(fresh(), Says(ZeroDivisionError("thinking")), PICK_TASK)
     assert outcome.episode.error_code is ErrorCode.INTERNAL
     assert outcome.truth is None
 

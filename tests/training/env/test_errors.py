@@ -1,7 +1,5 @@
 """Errors of ports: what they spoil, the sign that they leave, when they last, and the move that helps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """While the backends are up, no calls of a policy end an episode without a score, whatever they are."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any

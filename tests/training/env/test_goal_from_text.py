@@ -1,16 +1,12 @@
 """A free sentence as a task: what the robot's own parser reads in the true scene, and that it says so."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
+from tests.saying import Says
 from tests.stations import FAST
 from toolhand.agent_node.episode import not_judged
 from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
-from toolhand.agent_node.policy import Message, Reply
 from toolhand.sim.scene.files import EXAMPLE_SCENE, load_scene
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.station import Station
@@ -20,16 +16,8 @@ from toolhand.tool_nodes.results import ErrorCode
 from toolhand.training.env.episode import run_episode, summarize
 from toolhand.training.env.goal_from_text import OWN_READING, task_from_text, true_views
 
+DONE = Says("<answer>Done.</answer>")
 PLACE = "Pick up the cinnamon and place it in front of the rice box"
-
-
-class Done:
-    """A policy that says it is done."""
-
-    name = "done"
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        return Reply("<answer>Done.</answer>")
 
 
 def fresh() -> Station:
@@ -79,14 +67,14 @@ def test_put_it_down_means_what_the_gripper_holds_and_nothing_where_it_holds_not
 
 def test_a_result_says_what_it_was_judged_against_and_whose_goal_that_is() -> None:
     station = fresh()
-    read = run_episode(station, Done(), task_from_text(PLACE, station))
+    read = run_episode(station, DONE, task_from_text(PLACE, station))
     assert summarize(read, station)["judged_against"] == {
         "goal": "pick cinnamon_1, place in front of rice_box_1",
         "source": "the robot's own reading of the sentence, not independent",
     }
-    told = run_episode(station, Done(), PickTask(PLACE, station.scene, ("red_box_1",)))
+    told = run_episode(station, DONE, PickTask(PLACE, station.scene, ("red_box_1",)))
     assert summarize(told, station)["judged_against"] == {"goal": "pick red_box_1", "source": "the task's own goal"}
-    unread = summarize(run_episode(station, Done(), task_from_text("pick up the glorp", station)), station)
+    unread = summarize(run_episode(station, DONE, task_from_text("pick up the glorp", station)), station)
     assert (unread["truth"], not_judged(unread["judged_against"])) == (None, "it does not know 'glorp'")
 
 

@@ -1,7 +1,5 @@
 """Places of free sentences as goals: judged by true poses, whatever the robot found."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

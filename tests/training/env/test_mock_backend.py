@@ -1,7 +1,5 @@
 """The mock backend: frames instead of a robot, judged by the points that were named, and by nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

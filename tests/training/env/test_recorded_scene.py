@@ -1,7 +1,5 @@
 """Table and objects in the recording of a run: what the robot saw, what was true, and depth where it is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,14 +82,14 @@ def test_every_object_lies_in_a_box_that_was_seen_and_the_table_under_it(
     assert {marker.header.frame_id for marker in first} == {"base_link"}
     (table,) = (box_of(marker) for marker in first if marker.ns == "table")
     assert table.T_parent_box[2, 3] + table.half_extents[2] == pytest.approx(workspace.TABLE_Z)
-    boxes = [box_of(marker) for marker in first if marker.ns == "things"]
+    boxes = [box_of(marker) for marker in first if marker.ns == "objects"]
     around = [np.array([dx, dy, 0.0]) for dx in (-0.03, 0.0, 0.03) for dy in (-0.03, 0.0, 0.03)]
     for name, place in before.items():  # a hollow object has its walls in boxes, and its middle free
         assert any(holds(box, place + offset) for box in boxes for offset in around), name
 
 
 def test_a_box_has_the_colour_of_its_pixels(messages: dict[str, list[Any]], before: dict[str, Any]) -> None:
-    seen = [marker for marker in messages["/toolhand/seen"][0].markers if marker.ns == "things"]
+    seen = [marker for marker in messages["/toolhand/seen"][0].markers if marker.ns == "objects"]
     (red,) = (marker for marker in seen if holds(box_of(marker), before["red_box_1"]))
     assert red.color.r > 1.5 * max(red.color.g, red.color.b)
 
@@ -113,7 +111,7 @@ def test_the_truth_is_all_there_at_first_and_later_what_has_moved(
 def test_what_was_lifted_is_in_no_box_of_the_image_after_the_lift(
     messages: dict[str, list[Any]], before: dict[str, Any]
 ) -> None:
-    last = [box_of(marker) for marker in messages["/toolhand/seen"][-1].markers if marker.ns == "things"]
+    last = [box_of(marker) for marker in messages["/toolhand/seen"][-1].markers if marker.ns == "objects"]
     assert not any(holds(box, before["red_box_1"]) for box in last)
     assert any(holds(box, before["baseball_1"]) for box in last)
 

@@ -1,7 +1,5 @@
 """One episode by its verbs: the same record whoever parses the calls, one sentence for misuse, no score of a fault."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

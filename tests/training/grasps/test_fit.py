@@ -1,7 +1,5 @@
 """Trials of grasps in physics, and the probabilities that are fitted to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

@@ -1,7 +1,5 @@
 """Jobs over processes: in order, and nothing that one job does ends the others."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """Workers on a cluster end as processes do. The cluster is a few lines that do at once what they are told."""
 
-from __future__ import annotations
-
 import functools
 import types
 from pathlib import Path

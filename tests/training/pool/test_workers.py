@@ -1,7 +1,5 @@
 """Workers: whatever one job does to its process, the others are done and nothing is left running."""
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import signal

@@ -19,13 +19,9 @@ from toolhand.training.adapters.episodes import Episodes
 from toolhand.training.data.arrow import parquet
 from toolhand.training.presets import folder as folders
 from toolhand.training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
-from toolhand.training.presets.launch import launch_script
 from toolhand.training.presets.models import MODELS
 from toolhand.training.presets.prompts import prompts_of
-from toolhand.training.presets.readme import readme
-from toolhand.training.presets.rl_config import agent_document, verl_document
-from toolhand.training.presets.sft_config import sft_document
-from toolhand.training.presets.yaml_text import Noted, yaml_text
+from toolhand.training.presets.texts import agent_document, inline, launch_script, readme, sft_text, verl_text
 from toolhand.training.recipes import RECIPES
 from toolhand.training.recipes.stages import RlStage
 
@@ -74,30 +70,24 @@ def keys(document: dict[str, Any], before: str = "") -> set[str]:
     return found
 
 
-def plain(document: Any) -> Any:
-    if isinstance(document, dict):
-        return {key: plain(value) for key, value in document.items()}
-    return document.value if isinstance(document, Noted) else document
-
-
 @pytest.mark.parametrize(("recipe", "model"), PAIRS, ids=IDS)
 def test_engines_know_every_key_and_yaml_keeps_every_value(recipe: Any, model: Any) -> None:
     known = {f"{section}.{name}" for section, names in VERL.items() for name in names.split()}
     for stage in recipe.training.stages:
         if isinstance(stage, RlStage):
-            document = verl_document(recipe, stage, model, FILES, seed=3)
+            text = verl_text(recipe, stage, model, FILES, seed=3)
+            document = yaml.safe_load(text)
             assert keys({key: value for key, value in document.items() if key not in ("hydra", "defaults")}) <= known
         else:
-            document = sft_document(recipe, stage, model, seed=3)
+            text = sft_text(recipe, stage, model, seed=3)
+            document = yaml.safe_load(text)
             assert set(document) <= set(re.findall(r"\w+", LLAMA_FACTORY))
-        text = yaml_text(document, "Of a test.")
-        assert yaml.safe_load(text) == load(text) == plain(document)
+        assert load(text) == document
 
 
-def test_numbers_are_numbers_for_yaml_as_old_as_1_1() -> None:
-    values = {"a": 1e-6, "b": 1.5e-7, "c": 0.1, "d": 1e-4, "e": 0.0, "f": 3, "g": Noted(1e-5, "two\nlines"), "h": True}
-    assert yaml.safe_load(yaml_text(values, "head")) == plain(values)
-    assert "1.0e-05  # two lines" in yaml_text(values, "head")
+@pytest.mark.parametrize("value", [1e-6, 1.5e-7, 0.1, 1e-4, 0.0, 3, True, "cosine", ["a", "b"]])
+def test_numbers_are_numbers_for_yaml_as_old_as_1_1(value: Any) -> None:
+    assert yaml.safe_load(inline(value)) == value
 
 
 def test_the_folder_has_what_its_page_says(written: WrittenPreset) -> None:
@@ -131,7 +121,7 @@ def test_rows_hold_the_task_its_image_and_the_papers_prompt(written: WrittenPres
         assert row["images"][0]["bytes"].startswith(b"\x89PNG")
         task = json.loads(row["extra_info"]["task"])
         assert set(task) == {"kind", "seed", "split", "version"}
-        assert task["kind"] in RECIPES["peria"].mix
+        assert task["kind"] in RECIPES["peria"].kinds
     trainer = yaml.safe_load((written.folder / "rl.yaml").read_text())["data"]["train_files"]
     assert [name.replace("${oc.env:TOOLHAND_FOLDER}", str(written.folder)) for name in trainer] == [str(file)]
 

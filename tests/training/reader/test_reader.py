@@ -1,7 +1,5 @@
 """The learned reader: its corpus, its network in PyTorch and in NumPy, and weights that it cannot use."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

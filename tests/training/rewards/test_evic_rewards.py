@@ -1,7 +1,5 @@
 """E-ViC's rewards and gate against hand arithmetic, and what holds for every input."""
 
-from __future__ import annotations
-
 from math import exp, sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PERIA's rewards against hand arithmetic, and what holds for every input."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SpaceTools' rewards against hand arithmetic, and what holds for every input."""
 
-from __future__ import annotations
-
 from math import cos, exp, pi, sin, sqrt
 
 import numpy as np

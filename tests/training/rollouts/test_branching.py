@@ -1,13 +1,12 @@
 """A group from one saved state: what was played before is shared to the pixel, what follows is each one's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from tests.refusals import refused
+from toolhand.tool_nodes.results import ErrorCode
 from toolhand.training.rollouts.branching import branch, plan_of
 from toolhand.training.rollouts.collection import read_rollouts
 from toolhand.training.rollouts.group_page import GroupCredit, write_group_page
@@ -39,9 +38,8 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
     assert list(read_rollouts(folder)) == records
     assert len(GroupCredit.of(records).grpo) == 2
     write_group_page(records, ImageStore(folder), tmp_path / "page.html")
-    with pytest.raises(ToolError, match="choose a new folder") as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, "choose a new folder"):
         branch(PLAN, 0, 2, folder, 2)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(
@@ -54,9 +52,8 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
 )
 def test_numbers_out_of_range_are_refused(tmp_path: Path, arguments: tuple[int, int, int], problem: str) -> None:
     group, after, count = arguments
-    with pytest.raises(ToolError, match=problem) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, problem):
         branch(PLAN, group, after, tmp_path / "rollouts", count)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert not (tmp_path / "rollouts").exists()
 
 
@@ -67,6 +64,5 @@ def test_a_plan_is_read_from_its_folder_also_an_older_one(tmp_path: Path) -> Non
     assert plan_of(tmp_path) == PLAN
     for wrong in ("{", "[]", "{}", '{"tasks": [], "moon": 1}'):
         (tmp_path / PLAN_FILE).write_text(wrong)
-        with pytest.raises(ToolError) as caught:
+        with refused(ErrorCode.INVALID_ARGUMENT):
             plan_of(tmp_path)
-        assert caught.value.code is ErrorCode.INVALID_ARGUMENT

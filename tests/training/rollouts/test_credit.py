@@ -1,7 +1,5 @@
 """Stage credit: a turn has the stages that were first reached in it, and turns together what the rollout has."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

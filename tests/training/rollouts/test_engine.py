@@ -16,6 +16,7 @@ import pytest
 
 import toolhand.training.rollouts.collection
 import toolhand.training.rollouts.engine
+from tests.refusals import refused
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.rollouts.collection import read_rollouts, shard_path
 from toolhand.training.rollouts.engine import CollectReport, collect
@@ -190,9 +191,8 @@ def test_bad_rows_cut_shards_and_lost_images_are_told_and_drawn_again(
 def test_a_full_disk_stops_with_one_sentence_and_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = ToolError(ErrorCode.UNAVAILABLE, "Cannot write x.png: No space left on device.", "Check its free space.")
     work(monkeypatch, replies={(1, 0): Halt(full)})
-    with pytest.raises(ToolError, match="No space left") as error:
+    with refused(ErrorCode.UNAVAILABLE, "No space left") as error:
         collect(PLAN, tmp_path / "out")
-    assert error.value.code is ErrorCode.UNAVAILABLE
     assert error.value.hint == f"Check its free space. 2 of 8 rollouts are kept in {tmp_path / 'out'}."
     assert ids(tmp_path / "out") == ALL[:2]
     assert not multiprocessing.active_children()
@@ -234,9 +234,8 @@ def test_what_makes_no_sense_stops_loudly_and_can_go_on_if_asked_to(
     told: dict[str, Any], stops: StopRules, sentence: str, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(monkeypatch, **told)
-    with pytest.raises(ToolError, match=sentence) as error:
+    with refused(ErrorCode.EXECUTION_FAILED, sentence) as error:
         collect(PLAN, tmp_path / "out", stops=stops)
-    assert error.value.code is ErrorCode.EXECUTION_FAILED
     assert f"{kept} of 8 rollouts are kept" in str(error.value)
     assert len(ids(tmp_path / "out")) == kept
     work(monkeypatch, **{name: value for name, value in told.items() if name != "acts"})
@@ -256,33 +255,33 @@ def test_a_folder_of_another_plan_or_of_other_objects_is_refused(
     folder = tmp_path / "out"
     collect(PLAN, folder)
     before = files(folder)
-    with pytest.raises(ToolError, match="holds rollouts of another plan, which differs in group_size, seed"):
+    with pytest.raises(ToolError, match="with another group_size, seed"):
         collect(replace(PLAN, group_size=3, seed=1), folder)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
-    with pytest.raises(ToolError, match=r"holds other things, such as letter\.txt"):
+    with pytest.raises(ToolError, match=r"letter\.txt"):
         collect(PLAN, tmp_path / "home")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ToolError, match="is no folder that can be read"):
+    with pytest.raises(ToolError, match="holds something already"):
         collect(PLAN, tmp_path / "file")
     assert files(folder) == before
     (folder / "plan.json").write_text("{")
-    with pytest.raises(ToolError, match="is no plan that can be read"):
+    with pytest.raises(ToolError, match=r"plan\.json cannot be read"):
         collect(PLAN, folder)
 
 
 def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work(monkeypatch)
-    refused: list[str] = []
+    caught: list[str] = []
 
     def meanwhile(report: CollectReport) -> None:
-        if not refused:
+        if not caught:
             with pytest.raises(ToolError, match="Another process collects rollouts") as error:
                 collect(PLAN, tmp_path / "out")
-            refused.append(str(error.value))
+            caught.append(str(error.value))
 
     assert collect(PLAN, tmp_path / "out", progress=meanwhile).whole == 8
-    assert refused
+    assert caught
 
 
 @pytest.mark.parametrize(
@@ -311,9 +310,8 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_before_anything_is_made(wrong: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ToolError, match=sentence) as error:
+    with refused(ErrorCode.INVALID_ARGUMENT, sentence):
         replace(PLAN, **wrong)
-    assert error.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize("wrong", [{"workers": 0}, {"tries": 0}, {"deadline_s": 0.0}])

@@ -1,7 +1,5 @@
 """The page of one group: columns of rollouts, rows of turns, and numbers that show what OR-GIGPO adds to GRPO."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

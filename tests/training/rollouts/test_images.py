@@ -1,7 +1,5 @@
 """The store: each image and text once, whole or not at all, and what it says is checked when it is read."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 from typing import Any

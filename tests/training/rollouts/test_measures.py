@@ -1,7 +1,5 @@
 """What is counted of episodes: by the simulator's truth, and by what points lay on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Words that bind more than a pick: right is to leave all alone and to claim nothing."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

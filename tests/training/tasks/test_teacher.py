@@ -101,7 +101,7 @@ def test_a_recipes_teacher_answers_with_the_recipes_tools(tasks):
     for name, kinds in {"dirl": 8, "peria": 5, "last": 4, "evic": 0}.items():
         recipe = recipe_named(name)
         teacher = TeacherPolicy(load_protocol(recipe.protocol), recipe.suites)
-        assert sum(teacher.answers(kind) for kind in recipe.mix) == kinds, name
+        assert sum(teacher.answers(kind) for kind in recipe.kinds) == kinds, name
 
 
 def test_the_policy_teacher_answers_with_the_tools_that_are_offered(tasks, environment):

@@ -1,7 +1,5 @@
 """What a tool says may be empty, cut or nonsense: the teacher looks again, and then says that it does not know."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,18 +1,17 @@
 """The careful teacher: what it asks, when it checks, how it goes on, and what it writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.registry import make_policy
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import load_protocol, render_response
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 from toolhand.training.env.worlds import CAUSES
 from toolhand.training.teacher.careful import CURES, HABITS, CarefulPolicy, careful
 
@@ -311,21 +310,18 @@ def test_an_oracle_does_what_helps_against_the_causes_that_it_is_told(cause: str
 def test_it_goes_on_with_no_turns_of_others() -> None:
     messages = [Message("system", "tools"), Message("user", "Pick up the red box", "Pick up the red box")]
     messages += [Message("assistant", "<answer>Done.</answer>"), Message("tool", "seen", "seen", 0)]
-    with pytest.raises(ToolError, match="not one of the teacher careful") as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, "not one of the teacher careful"):
         CarefulPolicy(protocol=PROTOCOL).respond(messages)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_a_protocol_that_runs_one_call_of_a_turn_is_refused() -> None:
-    with pytest.raises(ToolError) as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT):
         make_policy("careful", load_protocol("peria"), ())
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_it_is_made_by_name_and_no_other_variant_is() -> None:
     policy = make_policy("careful:always", PROTOCOL, (), PolicyOptions(seed=3))
     assert isinstance(policy, CarefulPolicy)
     assert isinstance(make_policy("careful", PROTOCOL, ()), CarefulPolicy)
-    with pytest.raises(ToolError, match="only careful, careful:unchecked") as caught:
+    with refused(ErrorCode.INVALID_ARGUMENT, "only careful, careful:unchecked"):
         make_policy("careful:reckless", PROTOCOL, ())
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -26,6 +26,7 @@ from toolhand.tool_nodes.toolbox.arguments import NewestPoint2D, NewestPoint2DOr
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
+from toolhand.tool_nodes.tools.clearing.placing import FindPlaceTool
 from toolhand.tool_nodes.tools.native.picking import Name
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
@@ -249,5 +250,5 @@ def clearing(segmenter: Segmenter, grasps: GraspAlternatives | None, robot: Came
     if robot is None:
         return []
     if not robot.moves or grasps is None:
-        return [InTheWayTool(segmenter, robot)]
-    return [ClearingTools(segmenter, grasps, robot)]
+        return [InTheWayTool(segmenter, robot), FindPlaceTool(segmenter, robot)]
+    return [ClearingTools(segmenter, grasps, robot), FindPlaceTool(segmenter, robot)]

@@ -86,8 +86,6 @@ class ChatExample:
     """One rollout to learn from.
 
     Attributes:
-        id: Id of the rollout.
-        entries: The conversation.
         tools: Schemas in the function-calling form, for a chat template; empty in the layout "text".
         about: Further facts as plain data: see `about`.
     """

@@ -55,9 +55,7 @@ def export(
     Args:
         rollouts: See `toolhand.training.rollouts.collection`; of several folders one after the other.
         out: Where it goes; not there yet, or empty.
-        form: A key of FORMS.
         layout: See `toolhand.training.data.formats.conversation`.
-        keep: Which rollouts.
         on_skip: Called with a sentence for each row that is no rollout and each rollout that cannot be written, which
             are left out; where None, the first is an error.
         methods: Only those that were made so, names of `toolhand.training.data.synthesis.methods.METHODS`; all where
@@ -96,7 +94,6 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
 
     Args:
         rollouts: See `toolhand.training.rollouts.collection`.
-        path: The page.
         n: Most rollouts, 1 to MAX_SHOWN.
         on_skip: Called for each record left out, see `export`.
 

@@ -81,7 +81,6 @@ class LeRobotWriter:
         folder: Where it goes; not there yet, or empty.
 
     Attributes:
-        folder: The same.
         episodes, frames, successes: Numbers of them that are written or wait for their file.
 
     Raises:

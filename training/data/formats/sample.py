@@ -27,7 +27,6 @@ def write_html_sample(records: Sequence[RolloutRecord], images: ImageSource, pat
     Args:
         records: Those that are shown; some hundreds at most.
         images: Has their images; of one that is missing or damaged the page says so.
-        path: The page.
         of: How many there were; as many where None.
 
     Raises:

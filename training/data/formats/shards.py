@@ -39,7 +39,6 @@ class ShardEntry:
 
     Attributes:
         file: Its name within `data/`.
-        rows, bytes: How many it has.
         sha256: Digest of the file, in hexadecimal digits.
     """
 

@@ -54,7 +54,6 @@ class ImageCopies:
     """The images of a data set.
 
     Args:
-        store: Has them.
         folder: Folder of the data set: images go into `images/` there, by their hash.
     """
 
@@ -81,12 +80,7 @@ class ImageCopies:
 
 
 class RowFormat(Protocol):
-    """One way to write rows.
-
-    Attributes:
-        name: For the manifest.
-        suffix: Suffix of the shards.
-    """
+    """One way to write rows."""
 
     name: str
     suffix: str
@@ -125,8 +119,6 @@ class WrittenSet:
     """What was written.
 
     Attributes:
-        folder: Where it lies.
-        form, layout: Form and layout of the rows.
         rows, shards, images, bytes: How many; an image that many rows show counts once where it is a file.
         skipped: A sentence for each rollout that could not be written.
     """
@@ -166,9 +158,7 @@ def write_set(
 
     Args:
         records: Read one after the other, never held together.
-        store: Has their images.
         folder: Where it goes; not there yet, or empty.
-        form: How rows are written.
         layout: See `toolhand.training.data.formats.conversation`.
         on_skip: Called with a sentence for each rollout that is left out; where None, the first such ends the writing.
         shard_rows: Rows of a shard; fewer where they are large.

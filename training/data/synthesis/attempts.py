@@ -22,9 +22,7 @@ class Attempt:
     """What came of one attempt.
 
     Attributes:
-        task: Task to be done.
         scored: The episode and its score; None where an infrastructure error left none.
-        labels: How it was made, for its record.
         trouble: The infrastructure error in one sentence, or empty.
     """
 
@@ -60,11 +58,7 @@ def attempt(
     """Let a policy try a task from its beginning to its end.
 
     Args:
-        environment: Where.
-        task: Task to be done.
-        policy: Who does it.
         seed, rollout: Seed and rollout number, see `Environment.open`.
-        labels: Labels of the attempt.
 
     Raises:
         ToolError: What the policy raises; infrastructure errors of the tools are `trouble` instead.

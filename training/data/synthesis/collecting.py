@@ -21,6 +21,7 @@ import tyro
 
 from toolhand.agent_node.console.options import SensorName, listed, require_at_least
 from toolhand.agent_node.policies.registry import require_form
+from toolhand.agent_node.runs.claims import claim
 from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.sim.tasks.generation import TASKS_VERSION
 from toolhand.tool_nodes import plain_json
@@ -89,8 +90,6 @@ class AttemptEntry:
     """What became of one attempt; the line of a table is made of many.
 
     Attributes:
-        job: Number of the job.
-        method, kind: Method and kind of the job.
         why: One of `checks.REASONS`, or empty: it is kept.
         turns, tokens, calls, trouble: Counts of the attempt, see `making.Made`.
         cpu_s: Processor time of the whole job, with its first attempt; 0 with the others [s].
@@ -113,9 +112,7 @@ def collect_data(
     """Make trajectories until as many are kept as asked for, and write them.
 
     Args:
-        plan: Plan of the collection.
         folder: Where to; it may hold a part of the same plan, which is gone on from.
-        workers: Processes.
         on_block: Called after each block with the numbers of trajectories kept and of jobs done.
 
     Returns:
@@ -125,7 +122,8 @@ def collect_data(
         ToolError: INVALID_ARGUMENT where the folder holds something else; UNAVAILABLE where it cannot be written;
             EXECUTION_FAILED where fewer than one of PATIENCE jobs are worth keeping: what there is stays.
     """
-    _claim(plan, folder)
+    asked = {key: value for key, value in asdict(plan).items() if key != "n"}
+    claim(folder, PLAN, asked | {"tasks_version": TASKS_VERSION})
     entries, seen = _done(folder, plan.n)
     kept = sum(not entry.why for entry in entries)
     first = len({entry.job for entry in entries}) // BLOCK
@@ -200,29 +198,6 @@ def _write_block(
     document = [{**asdict(entry), "fingerprint": fingerprint} for entry, fingerprint in entries]
     write_atomically(folder / JOBS / f"{number:05d}.json", f"{json.dumps(document)}\n".encode())
     return [entry for entry, _ in entries]
-
-
-def _claim(plan: SynthesisPlan, folder: Path) -> None:
-    """Note the plan in the folder. Raises ToolError INVALID_ARGUMENT where that holds anything else."""
-    path = folder / PLAN
-    document = json.loads(json.dumps({key: value for key, value in asdict(plan).items() if key != "n"}))
-    document["tasks_version"] = TASKS_VERSION
-    if path.exists():
-        try:
-            found = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
-        except (OSError, ValueError, TypeError) as error:
-            raise invalid(f"{path} cannot be read: {error}.") from error
-        if (version := found.get("tasks_version")) != TASKS_VERSION:
-            made = f"version {version!s:.20} of the task generator; version {TASKS_VERSION} makes others"
-            raise invalid(f"{folder} holds tasks of {made}.", "Name another folder.")
-        if found != document:
-            raise invalid(
-                f"{folder} holds trajectories of another plan: {found}.", "Name another folder, or ask for the same."
-            )
-        return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise invalid(f"{folder} holds something else.", "Name a folder that is new or empty.")
-    write_atomically(path, f"{json.dumps(document)}\n".encode())
 
 
 def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:

@@ -28,15 +28,15 @@ Try = Callable[[int, int], Attempt]
 """(policy, rollout) -> what came of it."""
 
 
-def verifiable(tried: Try, policies: int = POLICIES, rollouts: int = ROLLOUTS) -> list[Attempt]:
+def verifiable(tried: Try, policies: int = POLICIES) -> list[Attempt]:
     """The attempts up to the first that is right, which stands first; none is where the task is not verifiable.
 
     Args:
         tried: Lets a policy try the task; rollouts of one policy differ by their seeds.
-        policies, rollouts: Numbers of policies and of rollouts, as in the paper.
+        policies: Number of policies; the paper's by default.
     """
     found: list[Attempt] = []
-    for rollout in range(rollouts):
+    for rollout in range(ROLLOUTS):
         for policy in range(policies):
             made = tried(policy, rollout)
             if made.right:
@@ -53,7 +53,6 @@ class Confirming:
 
     Args:
         teacher: Decides everything else; it does not read of the drawing.
-        protocol: Protocol that it writes.
         image_size: (width, height) of the first image [px], which the answer is about.
     """
 

@@ -22,8 +22,7 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol
 from toolhand.sim.scene.generator import generate_scene
-from toolhand.sim.scene.scenes import Scene
-from toolhand.sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from toolhand.sim.tasks.task import History, SceneTask, Score, Transcript
 from toolhand.tool_nodes.ports import Camera
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import Frame
@@ -58,7 +57,7 @@ _MIDDLE = [100, 80, 220, 160]
 
 
 @dataclass(frozen=True)
-class ViewTask:
+class ViewTask(SceneTask):
     """A question of stage 1: what a tool's image shows.
 
     **Randomised**: the scene, the tool, the object that it is called for, the order of the options, the wording.
@@ -66,20 +65,14 @@ class ViewTask:
     **Success**: the right letter, after that tool was called, worked and brought an image.
 
     Attributes:
-        text: The question with its options.
-        scene: Scene on the table.
         tool: Which is asked about.
         truth: The right letter.
-        seed: Seed that it was made from.
     """
 
-    text: str
-    scene: Scene
     tool: str
     truth: str
     seed: int
     kind: ClassVar[str] = "view"
-    source: str = TASK_GOAL
     holds_s: ClassVar[tuple[float, ...]] = ()
 
     @property
@@ -119,7 +112,6 @@ class ViewTeacher:
 
     Args:
         task: Task with the tool and the objects.
-        protocol: Protocol that it writes.
     """
 
     name = "scripted view teacher"

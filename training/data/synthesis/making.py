@@ -54,7 +54,6 @@ class JobResult:
     """What came of a job.
 
     Attributes:
-        job: Which.
         made: Its attempts, the one to be kept first.
         cpu_s: Processor time that it took [s].
     """
@@ -69,7 +68,6 @@ class Maker:
 
     Args:
         folder: Folder of the collection; images and long texts are written there.
-        split: Split of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
         policy: Does the tasks in place of the scripted teachers, see `TeacherPool`.
         sensor: Name of the cameras' sensor model.

@@ -58,8 +58,6 @@ class SynthesisJob:
 
     Attributes:
         number: Which candidate, from 0.
-        method: One of METHODS.
-        kind: Kind of the task.
         seed: Seed of task, station and words.
     """
 
@@ -75,7 +73,6 @@ class Method:
 
     Attributes:
         recipe: Recipe with the tools, protocol and grader, see `toolhand.training.recipes`.
-        kinds: Kinds of its tasks.
         make: (teachers, job) -> attempts, the one to be kept first.
         why_not: A further reason to reject an attempt that is right, or empty.
         reworded: Its thoughts are said in other words, so that no phrase is learned by heart.

@@ -71,7 +71,6 @@ class Writing:
 
     Attributes:
         policy: Writes every turn.
-        protocol: In which form.
         prompted: A message of the user, kept in no record, says what the round asks for; for models. The scripted
             teacher would take it for its task, and gets none.
     """
@@ -89,7 +88,6 @@ def explore_and_exploit(
     Args:
         environment: Its turn budget is at least `rounds`; its stations are of its own.
         task: A question: what an answer does to the world is taken back with it.
-        writing: Who writes.
         seed: Seed of noise, failures and choices.
         samples, rounds: Numbers of samples and rounds, as in the paper.
 

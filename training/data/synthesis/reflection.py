@@ -80,7 +80,6 @@ class Doubt:
     Attributes:
         index: Which call of the turn.
         kind: "failed", "empty" or "partial".
-        code: Error code.
         missing: Values that a partial result does not give.
     """
 
@@ -95,7 +94,6 @@ def doubt_of(index: int, call: ToolCall, message: Message, moved: bool = False) 
 
     Args:
         index: Which call of its turn.
-        call, message: The call and its result.
         moved: The robot has moved before: that an object is not found any more is an answer then.
     """
     response = read_response(message)
@@ -128,9 +126,6 @@ class Reflecting:
     Args:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
-        protocol: Protocol that it writes.
-        seed: Seed of the words.
-        retries: Most repetitions of one turn's calls.
     """
 
     def __init__(
@@ -138,13 +133,11 @@ class Reflecting:
         teacher: Policy,
         protocol: Protocol,
         seed: int,
-        retries: int = RETRIES,
     ) -> None:
         self.name = teacher.name
         self._teacher = teacher
         self._protocol = protocol
         self._seed = seed
-        self._retries = retries
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The teacher's next turn, or one that makes a doubtful call again. Raises what the teacher raises."""
@@ -165,7 +158,7 @@ class Reflecting:
         while k < len(turns):
             said, answers = turns[k][0], list(turns[k][1])
             calls, tries, k = self._protocol.parse(said.text).calls, 0, k + 1
-            while tries < self._retries and (doubts := _doubts(calls, answers, moved)):
+            while tries < RETRIES and (doubts := _doubts(calls, answers, moved)):
                 pending = _Pending(calls, doubts[0], tries)
                 if k == len(turns):
                     return view, pending

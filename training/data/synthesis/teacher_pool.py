@@ -44,7 +44,6 @@ class TeacherPool:
     """Tasks, teachers and environments.
 
     Args:
-        split: Split of the tasks.
         policy: Does them in place of the scripted teachers, in each recipe's protocol, as `toolhand run --policy` takes
             it; the scripted teachers where empty.
         sensor: Name of the cameras' sensor model.
@@ -100,7 +99,6 @@ class TeacherPool:
 
         Args:
             recipe: Recipe with the tools, protocol and rewards.
-            level: Level of the difficulty.
             failures: On purpose; the difficulty's where None.
             by_terms: The reward is the mean of the task's terms, for kinds that the recipe has no reward for.
             pointing: With the tool and the prompt of SpaceTools' pointing expert alone.
@@ -139,4 +137,4 @@ def suites_of(recipe: str) -> tuple[str, ...]:
 def kinds_of(recipe: str) -> tuple[str, ...]:
     """The questions of a recipe's mix that the scripted teacher's tools can answer."""
     teacher = TeacherPolicy(suites=suites_of(recipe))
-    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION and teacher.answers(kind))
+    return tuple(kind for kind in recipe_named(recipe).kinds if kind not in MANIPULATION and teacher.answers(kind))

@@ -97,7 +97,6 @@ class ThoughtContext:
 
     Attributes:
         role: Which of the three prompts.
-        calls: Calls of the turn.
         last: Outcome of the calls before: they worked (also where there were none), failed, or brought nothing: an
             empty result, or that an object is not there.
         again: The thought is that of the turn before: a step of several calls, where a turn may have one.
@@ -153,7 +152,6 @@ def diversified(episode: Episode, writer: Writer, seed: int) -> tuple[Episode, i
     Args:
         episode: Complete; it stays as it is.
         writer: Says thoughts in other words.
-        seed: Seed of the words.
 
     Returns:
         An episode whose calls, observations and answer are the same. A turn that was changed has no token ids any

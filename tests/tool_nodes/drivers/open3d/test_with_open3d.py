@@ -1,7 +1,5 @@
 """Open3D and this project's own code agree about boxes; and both refuse what is no cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every planner of the project, ready to be asked: the suites in this folder are the same for all of them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """moveit_py as a double of its signatures: the embedded planner answers the messages, with MoveIt's manners."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The planner `moveit` over the double of move_group, each a node with a session of its own in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ embedded planner says while they are drawn that there is an answer, or which ref
 of its own, made of the URDF's numbers alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET

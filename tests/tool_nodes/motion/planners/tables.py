@@ -4,8 +4,6 @@ A table says where it is from. Whoever calls what it does not have gets an Attri
 argument that it does not have, as from the package itself.
 """
 
-from __future__ import annotations
-
 import enum
 import inspect
 import json
@@ -14,6 +12,17 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pytest
+
+from tests.gen3 import GEN3, NAMED_STATES
+from toolhand.tool_nodes.motion.checked_planner import checked
+from toolhand.tool_nodes.ports import Planner
+from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import CollisionScene, JointGoal
+
+PARK = NAMED_STATES["Park"]
+ASIDE = PARK + 0.4 * np.eye(7)[0]
 FOLDER = Path(__file__).with_name("signatures")
 
 Behaviour = Callable[..., Any]
@@ -62,6 +71,32 @@ class PackageDouble:
                 package.__path__ = []
         for module in self.modules.values():
             module.__spec__ = SimpleNamespace(name=module.__name__)  # type: ignore[assignment]
+
+    def unknown(self) -> set[str]:
+        """What was used though the table does not have it."""
+        entries = {name: entry for classes in self.table["modules"].values() for name, entry in classes.items()}
+        parts = {used: used.partition(".") for used in self.used}
+        kinds = ("methods", "static", "attributes")
+        return {
+            used
+            for used, (name, _, key) in parts.items()
+            if key and not any(key in entries[name].get(kind, ()) for kind in kinds)
+        }
+
+    def without(self, class_name: str, kind: str, name: str, arguments: str | None) -> "PackageDouble":
+        """The double of a table that lacks something, or has it with other arguments."""
+        entry = next(classes[class_name] for classes in self.table["modules"].values() if class_name in classes)[kind]
+        del entry[name]
+        if arguments is not None:
+            entry[name] = arguments
+        return self
+
+    def answering(self, patch: pytest.MonkeyPatch, answer: Callable[[Any], Any], *names: str) -> None:
+        """From now on something happens to what methods answer."""
+        behaviours: Any = self.behaviours
+        for name in (name for name in names if name in behaviours):
+            real = behaviours[name]
+            patch.setitem(behaviours, name, lambda *given, real=real, **named: answer(real(*given, **named)))
 
     def make(self, class_name: str, **state: Any) -> Any:
         """An object of a class that nobody constructs, with attributes."""
@@ -115,3 +150,11 @@ class PackageDouble:
         if f"{name}.__bool__" in self.behaviours:
             members["__bool__"] = self.behaviours[f"{name}.__bool__"]
         return type(name, (), members)
+
+
+def refusal(planner: Planner) -> ToolError:
+    """The error of a plan, in one line."""
+    with pytest.raises(ToolError) as caught:
+        checked(planner, GEN3).plan(PARK, JointGoal(ASIDE), CollisionScene())
+    assert "\n" not in caught.value.message
+    return caught.value

@@ -1,7 +1,5 @@
 """What every planner has to do alike: the same questions of nine kinds, from fixed seeds."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The planner `moveit`: what its messages to move_group hold, what the codes mean, and answers that are wrong."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time
@@ -15,9 +13,11 @@ from moveit_msgs.msg import CollisionObject, MoveItErrorCodes, OrientationConstr
 from shape_msgs.msg import SolidPrimitive
 from trajectory_msgs.msg import JointTrajectoryPoint
 
-from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, NAMED_STATES, TIP_FRAME
+from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, TIP_FRAME
+from tests.refusals import refused
 from tests.tool_nodes.motion.planners.over_double import over_double
 from tests.tool_nodes.motion.planners.questions import KINDS, draw_question
+from tests.tool_nodes.motion.planners.tables import ASIDE, PARK
 from toolhand.sim.ros.move_group_double import MoveGroupDouble
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.camera_checks import BadMessage
@@ -44,8 +44,6 @@ from toolhand.tool_nodes.ros.moveit_messages import (
 )
 from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
-PARK = NAMED_STATES["Park"]
-ASIDE = PARK + 0.4 * np.eye(7)[0]
 DOWN = np.diag([1.0, -1.0, -1.0])
 PATIENT = Deadlines(availability_s=30.0, response_s=60.0)
 """Bounds against hanging on a busy machine, not promises."""
@@ -260,18 +258,15 @@ def test_an_answer_that_is_no_trajectory_is_refused_in_a_sentence(message: Any, 
 
 
 def test_the_planner_needs_a_graph() -> None:
-    with pytest.raises(ToolError, match="asks move_group by services of ROS 2") as refused:
+    with refused(ErrorCode.INVALID_ARGUMENT, "asks move_group by services of ROS 2"):
         registry.make("planner", "moveit")
-    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_missing_messages_are_named_and_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "toolhand.tool_nodes.ros.move_group", raising=False)
     monkeypatch.setitem(sys.modules, "moveit_msgs.srv", None)
-    with pytest.raises(ToolError, match="needs MoveIt's messages: ") as refused:
+    with refused(ErrorCode.UNAVAILABLE, "needs MoveIt's messages: ", "moveit-msgs"):
         registry.make("planner", "moveit", Setting(node=object()))
-    assert refused.value.code is ErrorCode.UNAVAILABLE
-    assert "moveit-msgs" in refused.value.hint
 
 
 class Hostile(MoveGroupDouble):
@@ -356,9 +351,8 @@ def of_no_code(response: Any) -> Any:
 def test_an_answer_that_lies_is_refused(asked: tuple[Any, Any], mischief: Any, code: ErrorCode, says: str) -> None:
     planner, double = asked
     double.mischief = mischief
-    with pytest.raises(ToolError, match=says) as refused:
+    with refused(code, says):
         planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert refused.value.code is code
 
 
 def test_a_million_points_are_refused_unread() -> None:
@@ -370,9 +364,8 @@ def test_a_million_points_are_refused_unread() -> None:
 
 def test_a_line_that_ends_early_says_how_far_it_goes(asked: tuple[Any, Any]) -> None:
     far = pose(np.array([[0.0, 0.0, -1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]), [0.3, 0.0, 0.3])
-    with pytest.raises(ToolError, match=r"MoveIt can follow the straight line to \d+ % of its length") as refused:
+    with refused(ErrorCode.IK_FAILED, r"MoveIt can follow the straight line to \d+ % of its length"):
         asked[0].plan(PARK, LinearGoal(far), CollisionScene())
-    assert refused.value.code is ErrorCode.IK_FAILED
 
 
 def test_the_scene_is_sent_where_it_has_changed_and_what_is_held_stays(asked: tuple[Any, Any]) -> None:
@@ -417,16 +410,15 @@ def test_a_search_that_fails_before_its_time_is_over_is_made_once_more(asked: tu
     assert (asked[0].plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0] == PARK).all()
     answers.clear()
     failures = 10
-    with pytest.raises(ToolError, match="FAILURE") as refused:
+    with pytest.raises(ToolError, match="FAILURE") as caught:
         asked[0].plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert (refused.value.code, len(answers)) == (ErrorCode.PLAN_FAILED, 2)
+    assert (caught.value.code, len(answers)) == (ErrorCode.PLAN_FAILED, 2)
 
 
 def test_a_start_in_collision_is_refused_as_moveit_does(asked: tuple[Any, Any]) -> None:
     at_hand = CollisionScene((Box(pose(np.eye(3), Kinematics(GEN3).fk(PARK)[:3, 3]), np.full(3, 0.05)),))
-    with pytest.raises(ToolError, match="MoveIt found no path: FAILURE\\.") as refused:
+    with refused(ErrorCode.PLAN_FAILED, "MoveIt found no path: FAILURE\\."):
         asked[0].plan(PARK, JointGoal(ASIDE), at_hand)
-    assert refused.value.code is ErrorCode.PLAN_FAILED
 
 
 @pytest.mark.parametrize("goal", [JointGoal(PARK), LinearGoal(Kinematics(GEN3).fk(PARK))])
@@ -475,9 +467,9 @@ def test_an_answer_that_does_not_come_ends_in_time_and_a_late_one_is_dropped(ask
     client = planner._planner._move_group
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client, "_planning_s", 1.2 - PATIENT.response_s)
-        with pytest.raises(ToolError, match=r"plan_kinematic_path did not answer within 1.2 s") as refused:
+        with pytest.raises(ToolError, match=r"plan_kinematic_path did not answer within 1.2 s") as caught:
             planner.plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert refused.value.code is ErrorCode.TIMEOUT
+    assert caught.value.code is ErrorCode.TIMEOUT
     released.append(True)
     double.mischief = Hostile.mischief
     np.testing.assert_array_equal(planner.plan(PARK, JointGoal(ASIDE), CollisionScene()).q[0], PARK)
@@ -516,10 +508,10 @@ def test_a_move_group_that_is_set_up_for_another_arm_says_what_to_set(asked: tup
     planner, _ = asked
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner._planner._move_group, "_group", "left_arm")
-        with pytest.raises(ToolError, match="INVALID_GROUP_NAME") as refused:
+        with pytest.raises(ToolError, match="INVALID_GROUP_NAME") as caught:
             planner.plan(PARK, goal, CollisionScene())
-    assert refused.value.code is ErrorCode.UNAVAILABLE
-    assert "moveit_group" in refused.value.hint
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert "moveit_group" in caught.value.hint
 
 
 @pytest.mark.parametrize("goal", [JointGoal(ASIDE), LinearGoal(Kinematics(GEN3).fk(PARK))])
@@ -534,10 +526,10 @@ def test_a_move_group_with_another_robot_is_not_asked_about_joints_that_it_does_
 
     with (
         over_double("gen3", Other, PATIENT) as (planner, _),
-        pytest.raises(ToolError, match="has no joint 'robotiq_85_left_knuckle_joint'") as refused,
+        pytest.raises(ToolError, match="has no joint 'robotiq_85_left_knuckle_joint'") as caught,
     ):
         planner.plan(PARK, goal, CollisionScene())
-    assert refused.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_move_group_that_is_not_there_or_goes_away_is_a_sentence() -> None:
@@ -550,9 +542,8 @@ def test_a_move_group_that_is_not_there_or_goes_away_is_a_sentence() -> None:
     with over_double("gen3", Gone, PATIENT) as (planner, _):
         client = planner._planner._move_group  # type: ignore[attr-defined]
         for says in ("went away while it was working", "No node serves"):
-            with pytest.raises(ToolError, match=says) as refused:
+            with refused(ErrorCode.UNAVAILABLE, says):
                 planner.plan(PARK, PoseGoal(pose(DOWN, [0.45, 0.1, 0.3])[None]), CollisionScene())
-            assert refused.value.code is ErrorCode.UNAVAILABLE
             client._deadlines = Deadlines(availability_s=0.3)
 
 
@@ -567,7 +558,6 @@ def test_a_pose_without_joint_positions_is_not_searched_for(asked: tuple[Any, An
 
     double.mischief = counted
     folded = draw_question(list(KINDS).index("without joint positions"), GEN3)
-    with pytest.raises(ToolError, match="No joint positions within their limits reach the pose") as refused:
+    with refused(ErrorCode.IK_FAILED, "No joint positions within their limits reach the pose"):
         planner.plan(folded.start, folded.goal, folded.scene)
-    assert refused.value.code is ErrorCode.IK_FAILED
     assert not searched

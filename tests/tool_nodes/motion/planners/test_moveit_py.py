@@ -1,7 +1,5 @@
 """What MoveItPy is told, and one sentence for whatever goes wrong."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -13,20 +11,19 @@ import numpy as np
 import pytest
 from moveit_msgs.msg import MoveItErrorCodes
 
-from tests.gen3 import GEN3, NAMED_STATES
+from tests.gen3 import GEN3
+from tests.refusals import refused
 from tests.tool_nodes.motion.planners.fake_moveit_py import LONG_S, installed, moveit_py
-from tests.tool_nodes.motion.planners.tables import PackageDouble
+from tests.tool_nodes.motion.planners.tables import ASIDE, PARK, PackageDouble, refusal
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.drivers import moveit_py as driver
 from toolhand.tool_nodes.drivers.moveit_py import MoveItPyPlanner, moveit_parameters
 from toolhand.tool_nodes.geometry import pose
 from toolhand.tool_nodes.motion.checked_planner import checked
 from toolhand.tool_nodes.motion.kinematics import Kinematics
-from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import Box, CollisionScene, JointGoal, LinearGoal, PoseGoal
 
-PARK = NAMED_STATES["Park"]
-ASIDE = PARK + 0.4 * np.eye(7)[0]
 RAISED = Kinematics(GEN3).fk(PARK)
 RAISED[2, 3] += 0.08
 HELD = (Box(pose(np.eye(3), [0.0, 0.0, 0.14]), np.array([0.02, 0.02, 0.05])),)
@@ -39,24 +36,14 @@ def double() -> Iterator[PackageDouble]:
         yield made
 
 
-def refused(planner: MoveItPyPlanner, goal: Any = None) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        checked(planner, GEN3).plan(PARK, goal or JointGoal(ASIDE), CollisionScene())
-    assert "\n" not in caught.value.message
-    return caught.value
-
-
 def test_without_moveit_py_a_sentence_says_where_it_comes_from() -> None:
-    with pytest.raises(ToolError, match="needs MoveIt's moveit_py: No module named 'moveit'") as caught:
+    with refused(ErrorCode.UNAVAILABLE, "No module named 'moveit'", "ros-ROS_DISTRO-moveit-py", "on PyPI is not it"):
         registry.make("planner", "moveit_py", registry.Setting(robot=GEN3))
-    assert caught.value.code is ErrorCode.UNAVAILABLE
-    assert "ros-ROS_DISTRO-moveit-py" in caught.value.hint
-    assert "on PyPI is not it" in caught.value.hint
 
 
 def test_a_package_of_that_name_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "moveit", ModuleType("moveit"))
-    with pytest.raises(ToolError, match=r"needs MoveIt's moveit_py: No module named 'moveit\.planning'"):
+    with refused(ErrorCode.UNAVAILABLE, r"No module named 'moveit\.planning'"):
         MoveItPyPlanner(0, GEN3, LONG_S)
 
 
@@ -64,11 +51,8 @@ def test_every_call_is_in_the_table(double: PackageDouble) -> None:
     planner = checked(registry.make("planner", "moveit_py", registry.Setting(robot=GEN3)), GEN3)
     for goal in (JointGoal(ASIDE), PoseGoal(RAISED[None]), LinearGoal(RAISED)):
         planner.plan(PARK, goal, CollisionScene(attached=HELD))
-    entries = {name: entry for classes in double.table["modules"].values() for name, entry in classes.items()}
     assert len(double.used) > 15
-    for used in double.used:
-        name, _, key = used.partition(".")
-        assert not key or key in {*entries[name]["methods"], *entries[name]["attributes"]}, used
+    assert double.unknown() == set()
     assert "MoveItPy.shutdown" not in double.used  # it would shut down ROS 2 for the whole process
 
 
@@ -81,14 +65,8 @@ def test_every_call_is_in_the_table(double: PackageDouble) -> None:
     ],
 )
 def test_a_call_that_the_table_lacks_fails(where: str, method: str, arguments: str | None, says: str) -> None:
-    double = moveit_py()
-    methods = next(classes[where] for classes in double.table["modules"].values() if where in classes)["methods"]
-    del methods[method]
-    if arguments is not None:
-        methods[method] = arguments
-    with installed(double), pytest.raises(ToolError, match=says) as caught:
+    with installed(moveit_py().without(where, "methods", method, arguments)), refused(ErrorCode.UNAVAILABLE, says):
         MoveItPyPlanner(0, GEN3, LONG_S).plan(PARK, JointGoal(ASIDE), CollisionScene())
-    assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_two_planners_of_one_robot_share_the_one_moveit(double: PackageDouble) -> None:
@@ -119,9 +97,7 @@ def test_a_line_that_begins_in_contact_is_followed(double: PackageDouble) -> Non
 
 
 def answering(double: PackageDouble, monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> MoveItPyPlanner:
-    behaviours: Any = double.behaviours
-    real = behaviours["PlanningComponent.plan"]
-    monkeypatch.setitem(behaviours, "PlanningComponent.plan", lambda *given, **named: answer(real(*given, **named)))
+    double.answering(monkeypatch, answer, "PlanningComponent.plan")
     return MoveItPyPlanner(0, GEN3, LONG_S)
 
 
@@ -176,7 +152,7 @@ def test_whatever_it_answers_one_sentence_says_why_it_is_refused(
     double: PackageDouble, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     answer, code, says = FAULTS[name]
-    error = refused(answering(double, monkeypatch, answer))
+    error = refusal(answering(double, monkeypatch, answer))
     assert says in error.message
     assert error.code is code
 
@@ -188,6 +164,6 @@ def test_a_call_that_hangs_ends_and_nothing_more_is_asked(
     planner = answering(double, monkeypatch, lambda answer: release.wait(30.0))
     monkeypatch.setattr(driver, "_GRACE_S", 0.2)
     planner._planning_s = 0.1
-    assert refused(planner).code is ErrorCode.TIMEOUT
-    assert "MoveItPy still hangs" in refused(planner).message
+    assert refusal(planner).code is ErrorCode.TIMEOUT
+    assert "MoveItPy still hangs" in refusal(planner).message
     release.set()

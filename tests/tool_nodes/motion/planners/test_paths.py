@@ -1,7 +1,5 @@
 """Paths of the embedded planner in fixed worlds: found, safe between their samples, and of bounded length."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -5,8 +5,6 @@ bins, and slots between upright slabs into which the hand just fits. In the last
 hand can be drawn straight out from each; whether the two ways out meet is not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product

@@ -3,8 +3,6 @@
 Every call ends as a result or as a typed error, by its deadline; what comes later is answered as before.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import resource

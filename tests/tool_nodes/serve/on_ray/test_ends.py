@@ -1,7 +1,5 @@
 """Nothing is left of a service: by Ctrl-C, by `down`, and after whoever kept it was killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """One cluster over three hosts, network namespaces of this machine: a head, a worker, and one that only asks."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

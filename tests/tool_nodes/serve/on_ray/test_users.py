@@ -1,7 +1,5 @@
 """Who uses what is served: stations, rollouts on actors, ROS nodes. All of it is as in process, to the last pixel."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator
@@ -11,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.ros.conftest import router
 from tests.ros.tool_nodes.comparing import Both
 from tests.ros.tool_nodes.conftest import (
     domain,
     executor,
     fake_camera,
     make_node,
-    router,
     start,
     station,
 )

@@ -1,7 +1,5 @@
 """OpenEnv's own harness, server and client over the environment."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io

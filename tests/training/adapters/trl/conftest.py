@@ -1,7 +1,5 @@
 """A vision-language model of random weights; its tokenizer learns its words here. Nothing is downloaded."""
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")

@@ -1,7 +1,5 @@
 """TRL's own GRPOTrainer over the environment: a random model, for which the test speaks where it must call."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

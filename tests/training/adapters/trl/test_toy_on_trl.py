@@ -1,7 +1,5 @@
 """The toy of two turns on TRL's own GRPOTrainer: tools are asked, and rewards are the toy's."""
 
-from __future__ import annotations
-
 from tests.training.adapters.trl.toy_on_trl import train_toy_on_trl
 
 

@@ -4,8 +4,6 @@ TRL's model writes calls as JSON, so a piece of JSON is one token here: a turn w
 end of call, end of turn), one with the answer two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Rollouts by verifiers' own harness and tool server, against a model server that follows a script."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

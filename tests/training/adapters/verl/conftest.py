@@ -1,7 +1,5 @@
 """A vision-language model of random weights, and a model server that says what a test tells it to; verl is real."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """verl's own readers of what is written for it: hydra, the data set, the tools, the agent loops."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A rollout in verl's own agent loop: which tokens are the policy's, which images go along, and what it is worth."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small batch through verl's own worker, TransferQueue and trainer: what is dropped, and the credit of each turn."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

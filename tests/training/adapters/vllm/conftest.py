@@ -1,7 +1,5 @@
 """A real vLLM server with a random Qwen2.5-VL, started once. Nothing is downloaded; it ends with the tests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

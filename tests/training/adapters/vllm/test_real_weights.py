@@ -3,8 +3,6 @@
 The folder of the weights is made by `toolhand models fetch smollm2`; `make test-vllm` does so first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,0 +1,25 @@
+"""A refusal: one error of a code, whose words name what is wrong."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from toolhand.tool_nodes.results import ErrorCode, ToolError
+
+
+@contextlib.contextmanager
+def refused(code: ErrorCode, *words: str, within: int = 0) -> Iterator[pytest.ExceptionInfo[ToolError]]:
+    """The block must end in a ToolError.
+
+    Args:
+        code: The error's.
+        words: Patterns that its message and hint hold.
+        within: Greatest length of both [characters]; 0 for any.
+    """
+    with pytest.raises(ToolError) as caught:
+        yield caught
+    assert caught.value.code is code, caught.value
+    for word in words:
+        caught.match(word)
+    assert not within or len(str(caught.value)) < within

@@ -1,0 +1,97 @@
+"""The tool that finds a free place in relation to objects that were pointed at, by what the camera measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolhand.tool_nodes.drawing import draw_points
+from toolhand.tool_nodes.geometry import pixel
+from toolhand.tool_nodes.perception.free_space import find_free_space
+from toolhand.tool_nodes.perception.masks import inner_point
+from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.place_argument import ImagePoint, PlaceInImage
+from toolhand.tool_nodes.ports import Segmenter
+from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.toolbox.arguments import NewestPoint2DOrNone
+from toolhand.tool_nodes.toolbox.example import Example
+from toolhand.tool_nodes.toolbox.images import SessionImage
+from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
+from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
+from toolhand.tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
+
+
+class FindPlaceTool:
+    """Finds free places, on the table, in containers and on top of objects.
+
+    The fact `points` has the place, normalized.
+
+    Args:
+        segmenter: Outlines the objects at the points.
+        robot: The robot's own tools, which look.
+        printed: Whether prompts list the tool.
+    """
+
+    suite = "clearing"
+
+    def __init__(self, segmenter: Segmenter, robot: CameraTools, printed: bool = True) -> None:
+        self.printed = printed
+        self._segmenter, self._robot = segmenter, robot
+
+    @tool(
+        "robot.find_place",
+        timeout_s=None,
+        example=Example(
+            {"place": {"relation": "left_of", "references": [{"name": "salt", "points": [[0.349, 0.545]]}]}},
+            before=("robot.capture_image",),
+        ),
+    )
+    def find_place(self, place: PlaceInImage, session: InSession, item: NewestPoint2DOrNone = None) -> ToolResult:
+        """Find a free place to put something down, by points of the newest scene picture. Nothing moves.
+
+        Args:
+            place: Where it is to be. Left, right, front and back are those of the picture; front is near.
+            item: Normalized [x, y] on what is to go there while it stands on the table: its size is heeded, and it
+                is in the way of nothing.
+        """
+        request = place.request
+        if (request.relation == "at") != (request.point is not None):
+            raise invalid("A point goes with the relation 'at' and with no other.")
+        if request.relation == "moved" and item is None:
+            raise invalid("What is not seen to stand anywhere has no way from there.", "Say where to put it.")
+        frame = self._robot.last_seen(session)
+        image = SessionImage(frame.rgb, frame)
+        at_item = None if item is None else (float(item[0]), float(item[1]))
+        own = None if at_item is None else self._mask(image, at_item)
+        masks = [[self._mask(image, at) for at in points] for points in place.points]
+        named = _named(frame, request.all_references, masks, self._everything(image))
+        x, y = find_free_space(frame, request, masks, named=[each for each in named if each[1] is not own], item=own)
+        shown = draw_points(frame.rgb, [(x, y)])
+        return ToolResult(
+            [x, y],
+            f"There is room at ({x:.3f}, {y:.3f}).",
+            shown,
+            source=image.redrawn(shown),
+            backend=self._segmenter.backend,
+            facts={"points": [(round(x, 3), round(y, 3))]},
+        )
+
+    def _mask(self, image: SessionImage, point: ImagePoint) -> BoolArray:
+        return segment_by(self._segmenter, image, PointPrompt([point])).value[0].mask
+
+    def _everything(self, image: SessionImage) -> list[BoolArray]:
+        if Everything not in self._segmenter.takes:
+            return []
+        return [each.mask for each in segment_by(self._segmenter, image, Everything()).value]
+
+
+def _named(
+    frame: Frame, names: Sequence[str], masks: Sequence[Sequence[BoolArray]], others: Sequence[BoolArray]
+) -> list[tuple[str, BoolArray]]:
+    """Pixels (H, W) of what stands on the table with names for it, so that an error can say what is in the way."""
+    known = [(name, mask) for name, group in zip(names, masks, strict=True) for mask in group]
+    for mask in others:
+        x, y = inner_point(mask)
+        u, v = pixel((x, y), frame.size)
+        if not any(own[v, u] for _, own in known):
+            known.append((f"object at ({x:.2f}, {y:.2f})", mask))
+    return known
