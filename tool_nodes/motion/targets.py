@@ -69,7 +69,7 @@ def target_mask(
         return mask
     points = cloud[elevated]
     local = transform(invert(T_base_gripper), points)
-    (half_x, half_y), (low, high) = gripper.zone_half_size, gripper.zone_depth
+    (half_x, half_y), (low, high) = gripper.grasp_zone.half_size, gripper.grasp_zone.depth
     between = (np.abs(local[:, 0]) < half_x) & (np.abs(local[:, 1]) < half_y)
     between &= (local[:, 2] > low) & (local[:, 2] < high)
     if not between.any():
@@ -111,7 +111,7 @@ def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gr
     if not len(target):
         return widest
     local = transform(invert(T_base_gripper), np.asarray(target, float))
-    between = local[(np.abs(local[:, 1]) < gripper.zone_half_size[1]) & (np.abs(local[:, 0]) < widest / 2)]
+    between = local[(np.abs(local[:, 1]) < gripper.grasp_zone.half_size[1]) & (np.abs(local[:, 0]) < widest / 2)]
     if not len(between):
         return widest
     half = float(np.abs(np.percentile(between[:, 0], (1, 99))).max())
