@@ -102,13 +102,13 @@ def load_catalogue(path: Path | None = None) -> Mapping[str, CatalogueItem]:
     return _load(path or CATALOGUE_PATH)
 
 
-def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
+def nearest_names(name: str, allowed: Iterable[str]) -> str:
     """The names most like a misspelt one, in quotes and separated by commas."""
     names = list(allowed)
-    close = difflib.get_close_matches(name.lower(), names, n=n, cutoff=0.4)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.4)
     # A part of the name ("bin" for "black bin") is a common slip that letter similarity rates low.
     close += [other for other in names if name.lower() in other.split() and other not in close]
-    return ", ".join(f'"{other}"' for other in (close or names)[: max(n, len(close))])
+    return ", ".join(f'"{other}"' for other in (close or names)[: max(3, len(close))])
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ RGB = NDArray[np.uint8]
 RED, GREEN, BLUE, WHITE = (230, 30, 30), (30, 200, 60), (40, 90, 240), (255, 255, 255)
 
 
-def draw_points(rgb: RGB, points: Sequence[tuple[float, float]], radius: int = 6) -> RGB:
+def draw_points(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
     """Red circles with white outlines at normalized (x, y) points."""
     image = Image.fromarray(rgb)
     draw = ImageDraw.Draw(image)
     for x, y in points:
         u, v = x * rgb.shape[1], y * rgb.shape[0]
-        draw.ellipse((u - radius, v - radius, u + radius, v + radius), fill=RED, outline=WHITE, width=2)
+        draw.circle((u, v), 6, fill=RED, outline=WHITE, width=2)
     return np.asarray(image)
 
 

@@ -163,13 +163,13 @@ def placed_record(kind: type[T], document: Any, name: str) -> T:
         raise ToolError(error.code, f"{name}: {error.message}", error.hint) from None
 
 
-def without_version(document: Any, version: int, key: str = "version", what: str = "it") -> dict[str, Any]:
+def without_version(document: Any, version: int, key: str = "version") -> dict[str, Any]:
     """A document without its version. Raises ToolError INVALID_ARGUMENT for no mapping, and any other version."""
     if not isinstance(document, Mapping):
-        raise invalid(f"{what} must be a mapping, not {shown(document)}.")
+        raise invalid(f"it must be a mapping, not {shown(document)}.")
     if (found := document.get(key)) != version or isinstance(found, bool):
         said = f"is of {key} {shown(found)}" if key in document else f"has no {key}"
-        raise invalid(f"{what} {said}, and only {key} {version} is read.")
+        raise invalid(f"it {said}, and only {key} {version} is read.")
     return {name: value for name, value in document.items() if name != key}
 
 

@@ -51,16 +51,15 @@ def link(text: str, target: str, classes: str = "", testid: str = "") -> ui.link
     return found.props(f'data-testid="{testid}"') if testid else found
 
 
-def filled(work: Callable[[], Found], draw: Callable[[Found], None], waiting: str = "Reading ...") -> ui.element:
+def filled(work: Callable[[], Found], draw: Callable[[Found], None]) -> ui.element:
     """A place that is drawn once something has been read in another thread; an error is a sentence in it.
 
     Args:
         work: Reads; may raise ToolError.
         draw: Draws what it has read into the place.
-        waiting: Words of the place meanwhile.
     """
     with ui.element("div") as place:
-        words(waiting, "muted", "p")
+        words("Reading ...", "muted", "p")
 
     async def load() -> None:
         try:

@@ -6,9 +6,10 @@ closer, further away.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -85,50 +86,60 @@ class Change:
         return {"left": -right, "right": right, "front": -away, "behind": away}[direction]
 
 
-class GoalPlace(Protocol):
-    """Where an object is to be."""
+class GoalPlace(ABC):
+    """Where an object is to be.
+
+    Attributes:
+        phrase: Format of `words` for a place `p`.
+        on_table: The object must stand on the table, too.
+    """
+
+    phrase: ClassVar[str] = ""
+    on_table: ClassVar[bool] = True
 
     @property
     def words(self) -> str:
         """The place in a few words of the scene's ids, for goals and reports."""
+        return self.phrase.format(p=self)
 
     def fault(self, moved: str, change: Change) -> str | None:
         """Why an object is not there, in one sentence; None where it is."""
+        fault = change.view.fault_on_table(moved) if self.on_table else None
+        return fault or self._fault(moved, change)
+
+    @abstractmethod
+    def _fault(self, moved: str, change: Change) -> str | None:
+        """The same of what this place alone asks for."""
 
 
 @dataclass(frozen=True)
-class OnTable:
+class OnTable(GoalPlace):
     """Standing on the table, wherever; with `elsewhere` not where it was."""
 
     elsewhere: bool = False
+
+    on_table: ClassVar[bool] = False
 
     @property
     def words(self) -> str:
         """See GoalPlace."""
         return "somewhere else" if self.elsewhere else "anywhere"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         if self.elsewhere and _way(moved, change) < _ELSEWHERE_M:
             return f"{moved} is where it was."
         return change.view.fault_on_table(moved)
 
 
 @dataclass(frozen=True)
-class InRegion:
+class InRegion(GoalPlace):
     """In a part of the table."""
 
     region: TableRegion
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return self.region
+    phrase: ClassVar[str] = "{p.region}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         centre = change.view.centre(moved)
         if in_region(self.region, centre):
             return None
@@ -136,19 +147,16 @@ class InRegion:
 
 
 @dataclass(frozen=True)
-class InPart:
+class InPart(GoalPlace):
     """Inside a container, in its part on one side: the middle of the object is beyond the container's middle."""
 
     container: str
     side: Direction
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return f"{self.side} inside {self.container}"
+    on_table: ClassVar[bool] = False
+    phrase: ClassVar[str] = "{p.side} inside {p.container}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         if fault := change.view.fault_in(moved, self.container):
             return fault
         beyond = (change.view.centre(moved) - change.view.centre(self.container)) @ change.direction(self.side)
@@ -156,24 +164,25 @@ class InPart:
 
 
 @dataclass(frozen=True)
-class Related:
+class Related(GoalPlace):
     """In a relation to other objects, see `predicates.relation_holds`."""
 
     relation: Relation
     references: tuple[str, ...]
+
+    on_table: ClassVar[bool] = False
 
     @property
     def words(self) -> str:
         """See GoalPlace."""
         return f"{self.relation.replace('_', ' ')} {' and '.join(self.references)}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         return relation_fault(self.relation, moved, self.references, change.scene, change.after, change.T_base_camera)
 
 
 @dataclass(frozen=True)
-class NotRelated:
+class NotRelated(GoalPlace):
     """On the table, and in no such relation to an object."""
 
     relation: Relation
@@ -184,30 +193,23 @@ class NotRelated:
         """See GoalPlace."""
         return f"not {self.relation.replace('_', ' ')} {' and '.join(self.references)}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         holds = Related(self.relation, self.references).fault(moved, change) is None
         return f"{moved} is {self.words.removeprefix('not ')}." if holds else None
 
 
 @dataclass(frozen=True)
-class Towards:
+class Towards(GoalPlace):
     """On one side of an object, its middle there by the margin and its edge at most LOOSELY_M off."""
 
     direction: Direction
     reference: str
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return f"{self.direction} of {self.reference}"
+    phrase: ClassVar[str] = "{p.direction} of {p.reference}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         view = change.view
-        if fault := view.fault_on_table(moved) or view.fault_apart(moved, [self.reference]):
+        if fault := view.fault_apart(moved, [self.reference]):
             return fault
         offset = view.centre(moved) - view.centre(self.reference)
         if offset @ change.direction(self.direction) < THRESHOLDS.margin_m:
@@ -217,23 +219,24 @@ class Towards:
 
 
 @dataclass(frozen=True)
-class AllOf:
+class AllOf(GoalPlace):
     """In several places at once."""
 
     places: tuple[GoalPlace, ...]
+
+    on_table: ClassVar[bool] = False
 
     @property
     def words(self) -> str:
         """See GoalPlace."""
         return " and ".join(place.words for place in self.places)
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         return next((fault for place in self.places if (fault := place.fault(moved, change))), None)
 
 
 @dataclass(frozen=True)
-class AtDistance:
+class AtDistance(GoalPlace):
     """So far to one side of an object, from edge to edge.
 
     Attributes:
@@ -250,11 +253,8 @@ class AtDistance:
         """See GoalPlace."""
         return f"{100 * self.metres:g} cm {self.direction} of {self.reference}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         view = change.view
-        if fault := view.fault_on_table(moved):
-            return fault
         offset = view.centre(moved) - view.centre(self.reference)
         direction = change.direction(self.direction)
         along, across = _along_across(offset, direction)
@@ -267,7 +267,7 @@ class AtDistance:
 
 
 @dataclass(frozen=True)
-class Nudged:
+class Nudged(GoalPlace):
     """Moved from where it was in one direction, by a measure or by a bit.
 
     Attributes:
@@ -282,10 +282,7 @@ class Nudged:
         """See GoalPlace."""
         return f"{'a bit' if self.metres is None else f'{100 * self.metres:g} cm'} further {self.direction}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         way = change.view.centre(moved) - change.earlier.centre(moved)
         along, across = _along_across(way, change.direction(self.direction))
         low, high = A_BIT_M
@@ -297,7 +294,7 @@ class Nudged:
 
 
 @dataclass(frozen=True)
-class Closer:
+class Closer(GoalPlace):
     """Closer to an object or a person than it was; or further away."""
 
     to: str
@@ -309,10 +306,7 @@ class Closer:
         """See GoalPlace."""
         return f"{'further from' if self.away else 'closer to'} {self.to}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         gained = self._distance(moved, change.view, change) - self._distance(moved, change.earlier, change)
         if (gained if self.away else -gained) >= CLOSER_M:
             return None
@@ -327,21 +321,15 @@ class Closer:
 
 
 @dataclass(frozen=True)
-class Farthest:
+class Farthest(GoalPlace):
     """As far from an object as the free table within reach allows."""
 
     reference: str
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return f"as far as possible from {self.reference}"
+    phrase: ClassVar[str] = "as far as possible from {p.reference}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         view = change.view
-        if fault := view.fault_on_table(moved):
-            return fault
         reference = view.centre(self.reference)
         spots = free_spots(moved, [name for name in change.after if name != moved], change)
         farthest = float(np.linalg.norm(spots - reference, axis=1).max()) if len(spots) else 0.0
@@ -352,20 +340,16 @@ class Farthest:
 
 
 @dataclass(frozen=True)
-class InLine:
+class InLine(GoalPlace):
     """On the straight line through the middles of two objects, apart from both."""
 
     references: tuple[str, str]
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return f"in line with {' and '.join(self.references)}"
+    phrase: ClassVar[str] = "in line with {p.references[0]} and {p.references[1]}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         view = change.view
-        if fault := view.fault_on_table(moved) or view.fault_apart(moved, self.references):
+        if fault := view.fault_apart(moved, self.references):
             return fault
         first, second = (view.centre(name) for name in self.references)
         _, aside = _along_across(view.centre(moved) - first, (second - first) / np.linalg.norm(second - first))
@@ -373,7 +357,7 @@ class InLine:
 
 
 @dataclass(frozen=True)
-class AtSpot:
+class AtSpot(GoalPlace):
     """At a point of the table or of what stands there, as high as it was to stand.
 
     Attributes:
@@ -384,14 +368,10 @@ class AtSpot:
     position_m: tuple[float, float, float]
     tolerance_m: float = BACK_M
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        x, y, _ = self.position_m
-        return f"at ({x:.3f}, {y:.3f}) m"
+    on_table: ClassVar[bool] = False
+    phrase: ClassVar[str] = "at ({p.position_m[0]:.3f}, {p.position_m[1]:.3f}) m"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         offset = change.after[moved].position_m - np.asarray(self.position_m)
         aside, above = float(np.linalg.norm(offset[:2])), abs(float(offset[2]))
         if aside <= self.tolerance_m and above <= max(self.tolerance_m, THRESHOLDS.support_m):
@@ -400,18 +380,12 @@ class AtSpot:
 
 
 @dataclass(frozen=True)
-class Upright:
+class Upright(GoalPlace):
     """Standing upright on the table."""
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return "upright"
+    phrase: ClassVar[str] = "upright"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         *_, middle, length = sorted(sides := change.scene.find(moved).asset.size_m)
         off = tilt(STANDING, change.after[moved])
         if length > _LONG * middle:  # it stands on either end

@@ -163,6 +163,7 @@ ORDINARY: dict[str, Any] = {
     "u": 0.5,
     "v": 0.5,
     "point": [0.27, 0.31],
+    "place": {"relation": "next_to", "references": [{"name": "it", "points": [[0.27, 0.31]]}]},
     "placement_point_2d": [0.5, 0.9],
     "placement_point_3d": [0.0, 0.0, 1.0],
     "box": [100, 100, 300, 200],
@@ -221,6 +222,14 @@ def values_of(schema: Mapping[str, Any], name: str, numbers: st.SearchStrategy[f
         return BOXES if "box" in name else PLACES | BOXES
     if pattern and "image-" in pattern:
         return st.integers(0, 14).map(lambda number: f"image-{number}")
+    if kind == "object":
+        inner = {key: values_of(one, key, numbers) for key, one in schema["properties"].items()}
+        needed = {key: inner.pop(key) for key in schema["required"]}
+        return st.fixed_dictionaries(needed, optional=inner)
+    if kind == "boolean":
+        return st.booleans()
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
     if kind == "string":
         return st.sampled_from(WORDS) | st.text(min_size=1, max_size=20)
     low, high = schema.get("minItems", 0), schema.get("maxItems", 10)

@@ -100,7 +100,6 @@ def solve(
     K: FloatArray,
     size: tuple[int, int],
     on_hand: bool,
-    joint_sd: float = JOINT_SD,
 ) -> HandEye:
     """The pose of the camera, after checks of everything that was given.
 
@@ -112,7 +111,6 @@ def solve(
         K: (3, 3) intrinsics of the images [px].
         size: (width, height) of the images [px].
         on_hand: True where the arm carries the camera and the board rests; False where it carries the board.
-        joint_sd: Least standard deviation of the joints' errors [rad].
 
     Raises:
         ToolError: INVALID_ARGUMENT where there are too few poses or they do not turn enough, where intrinsics, size of
@@ -130,7 +128,7 @@ def solve(
             raise ToolError(error.code, f"Picture {number}: {error.message}", error.hint) from error
     checked = check_intrinsics(seen, C, points, K, size)
     _require_intrinsics(checked, K)
-    problem = HandEyeProblem(joints, seen, points, K, on_hand, joint_sd, checked.noise_px)
+    problem = HandEyeProblem(joints, seen, points, K, on_hand, JOINT_SD, checked.noise_px)
     first = solve_closed_form(carried_by(kinematics.fk_path(joints), on_hand), np.array(C))
     _require_agreement(adjust(problem, kinematics, *first, free_scale=True), board, problem, kinematics, C)
     found = adjust(problem, kinematics, *first)

@@ -97,16 +97,15 @@ HEIGHT_M, TILT_RAD = 0.010, np.radians(1.5)
 itself (`toolhand.tool_nodes.perception.levelling`) is less, and fingers touch the table below that height."""
 
 
-def require_table(height_m: float, tilt_rad: float, what: str, table_z: float = workspace.TABLE_Z) -> None:
+def require_table(height_m: float, tilt_rad: float, what: str) -> None:
     """Raises ToolError UNAVAILABLE unless what was measured of the table agrees with where it is said to be.
 
     Args:
         height_m: Measured height in the base frame [m].
         tilt_rad: Measured tilt [rad].
         what: Name of the source of the measurement in a sentence: "the scene camera".
-        table_z: Height that motions are planned with [m].
     """
-    off = height_m - table_z
+    off = height_m - workspace.TABLE_Z
     if abs(off) > HEIGHT_M:
         side, why = ("above", "the table is higher") if off > 0 else ("below", "the robot stands on a pedestal")
         raise ToolError(

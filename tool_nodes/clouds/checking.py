@@ -14,13 +14,12 @@ MOST_POINTS = 4_000_000
 """Most points of a cloud [points]: two images of a 4K camera."""
 
 
-def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatArray:
+def finite_points(cloud: Any, least: int = 1) -> FloatArray:
     """The points (N, 3) of a cloud that are finite, as float64.
 
     Args:
         cloud: Anything that should be an array (M, 3) of numbers.
         least: Fewest finite points that will do.
-        what: Name of the cloud in a sentence.
 
     Raises:
         ToolError: INVALID_ARGUMENT; one sentence that says what is allowed.
@@ -30,12 +29,12 @@ def finite_points(cloud: Any, least: int = 1, what: str = "The cloud") -> FloatA
     except ValueError:  # rows of several lengths
         points = np.empty(0, object)
     if points.dtype.kind not in "fiu" or points.ndim != 2 or points.shape[1] != 3:
-        raise invalid(f"{what} must be an array (N, 3) of numbers, not {points.dtype} {points.shape}.")
+        raise invalid(f"The cloud must be an array (N, 3) of numbers, not {points.dtype} {points.shape}.")
     if len(points) > MOST_POINTS:
-        raise invalid(f"{what} may have at most {MOST_POINTS} points, not {len(points)}.")
+        raise invalid(f"The cloud may have at most {MOST_POINTS} points, not {len(points)}.")
     finite: FloatArray = points[np.isfinite(points).all(axis=1)].astype(float)
     if len(finite) < least:
-        raise invalid(f"{what} must have at least {least} finite points, not {len(finite)} of {len(points)}.")
+        raise invalid(f"The cloud must have at least {least} finite points, not {len(finite)} of {len(points)}.")
     return finite
 
 

@@ -175,12 +175,12 @@ def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]
 def _gripper_points(gripper: GripperModel) -> NDArray[np.float32]:
     """Points (N, 3) of the open gripper and the wrist in the gripper frame."""
     parts = []
-    for box in gripper.boxes:
+    for box in gripper.volume.boxes:
         grid = _grid(box.x, box.y, box.z, box.step)
         parts += [grid, grid * np.array([-1.0, 1.0, 1.0])] if box.mirrored else [grid]
     angle = np.arange(12) * np.pi / 6.0
     circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
-    parts += [circle * ring.radius + [0.0, 0.0, ring.z] for ring in gripper.rings]
+    parts += [circle * ring.radius + [0.0, 0.0, ring.z] for ring in gripper.volume.rings]
     points: NDArray[np.float32] = np.vstack(parts).astype(np.float32)
     points.setflags(write=False)
     return points

@@ -99,9 +99,9 @@ def place_jaws(shape: NDArray[np.float32], n_seen: int, centre: FloatArray, trie
 
     left, right = _extent(x, finger_band & reached)
     width = np.clip(right - left, 0.0, hand.max_opening)
-    under_palm = (y < gripper.palm_half_size[1]) & (np.abs(x) < gripper.palm_half_size[0])
+    under_palm = (y < gripper.palm.half_size[1]) & (np.abs(x) < gripper.palm.half_size[0])
     top = np.where(under_palm, z, np.inf).min(axis=1)
-    by_palm = top + hand.pad_depth(width) - gripper.palm_depth - _PALM_GAP
+    by_palm = top + hand.pad_depth(width) - gripper.palm.depth - _PALM_GAP
     # Inside a bowl or beside a knob the open fingers end above what lies there.
     under_finger = (y < gripper.finger_half_width + 0.001) & (np.abs(x) > half_open - JAW_GAP)
     under_finger &= np.abs(x) < half_open + gripper.finger_thickness + JAW_GAP
@@ -190,7 +190,7 @@ def _passes(x: NDArray[np.float32], y: NDArray[np.float32], z: NDArray[np.float3
     """
     x = np.abs(x)
     free = np.ones(len(x), dtype=bool)
-    for box in hand.gripper.boxes:
+    for box in hand.gripper.volume.boxes:
         if box.mirrored:
             met = (x > box.x[0] - JAW_GAP) & (x < box.x[1] + JAW_GAP) & (y < box.y[1] + 0.001) & (z < box.z[1])
             free &= ~met.any(axis=1)

@@ -107,16 +107,15 @@ class SeenDepth:
         inside = (u >= 0) & (u < depth.shape[1]) & (v >= 0) & (v < depth.shape[0]) & (z > 0.0)
         return z, np.where(inside, depth[np.where(inside, v, 0), np.where(inside, u, 0)], np.nan)
 
-    def seen_free(self, points: FloatArray, margin: float = _FREE) -> BoolArray:
+    def seen_free(self, points: FloatArray) -> BoolArray:
         """True (K,) for points of the base frame that the camera looked through to something farther away.
 
         Args:
             points: (K, 3) [m].
-            margin: How far in front of what was measured [m].
         """
         z, measured = self._measured(points, self._nearest)
         with np.errstate(invalid="ignore"):
-            return np.asarray(measured - z > margin)
+            return np.asarray(measured - z > _FREE)
 
     def flying(self, rows: NDArray[np.intp]) -> BoolArray:
         """Which of some rows (M,) of the window show no surface, but a point between two of them."""
@@ -158,11 +157,11 @@ class SeenDepth:
         height = float(np.percentile(geometry.transform(self.T_base_camera, seen)[:, 2], 25.0))
         return height if height > workspace.TABLE_Z + _ON_TABLE else workspace.TABLE_Z
 
-    def hidden(self, points: FloatArray, margin: float = _FREE) -> BoolArray:
+    def hidden(self, points: FloatArray) -> BoolArray:
         """True (K,) for points of the base frame behind what the camera saw in their direction; see `seen_free`."""
         z, measured = self._measured(points, self.depth)
         with np.errstate(invalid="ignore"):
-            return np.asarray(z - measured > margin)
+            return np.asarray(z - measured > _FREE)
 
 
 def _pitch(right: NDArray[np.float32], on: NDArray[np.intp]) -> float:

@@ -10,11 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval, Len
 
+from toolhand.tool_nodes.records import Rule
 from toolhand.tool_nodes.results import invalid
 from toolhand.tool_nodes.types import FloatArray
+
+Positive = Annotated[float, Interval(gt=0.0)]
+Label = Annotated[str, Rule("a text that is not empty", bool)]
+Pair = tuple[float, float]
+PositivePair = tuple[Positive, Positive]
+LowHigh = Annotated[Pair, Rule("a list of two finite numbers, the lower one first", lambda pair: pair[0] <= pair[1])]
 
 
 @dataclass(frozen=True)
@@ -26,10 +35,10 @@ class VolumeBox:
         mirrored: There is another one at -x.
     """
 
-    x: tuple[float, float]
-    y: tuple[float, float]
-    z: tuple[float, float]
-    step: float
+    x: LowHigh
+    y: LowHigh
+    z: LowHigh
+    step: Positive
     mirrored: bool
 
 
@@ -37,72 +46,106 @@ class VolumeBox:
 class VolumeRing:
     """Outline of the wrist about the gripper's Z [m]."""
 
-    radius: float
+    radius: Positive
     z: float
 
 
 @dataclass(frozen=True)
+class GripperVolume:
+    """The open gripper and the wrist, for the room beside other objects."""
+
+    boxes: Annotated[tuple[VolumeBox, ...], Len(1)]
+    rings: Annotated[tuple[VolumeRing, ...], Len(1)]
+
+
+@dataclass(frozen=True)
+class FingerCrank:
+    """What the finger at +X hangs on: (x, z) of its axis, and from there to the arm's end at joint position 0 [m]."""
+
+    pivot: Pair
+    arm: Pair
+
+
+@dataclass(frozen=True)
+class Palm:
+    """z of the palm, and (x, y) of it and what surrounds it [m]."""
+
+    depth: float
+    half_size: PositivePair
+
+
+@dataclass(frozen=True)
+class GraspZone:
+    """Zone between the fingers: (x, y), and (low, high) along Z [m]; what is in it is what a grasp is meant for."""
+
+    half_size: PositivePair
+    depth: LowHigh
+
+
+@dataclass(frozen=True)
 class GripperModel:
-    """A gripper whose fingers close along X. Lengths [m] in the gripper's frame, angles [rad].
+    """A gripper whose fingers close along X, as robot.yaml has it. Lengths [m] in the gripper's frame, angles [rad].
 
     Attributes:
         joint: Name of the joint that is driven and measured.
         base_link: All that hangs on this link of the URDF is the gripper.
         name_prefix: Left out of names of its parts where people read them.
-        open_at, closed_at: Position of the joint.
+        closing: Position of the joint where open, and where closed.
         speed: Speed of the finger joint in simulation [rad/s].
         max_opening: Nominal stroke.
-        crank_pivot: (x, z) of the crank's axis of the finger at +X.
-        crank_arm: (x, z) from there to the arm's end at joint position 0.
+        crank: What each fingertip hangs on.
         pad_face: Along X, from the arm's end inwards to the pad's face.
         pad_centre, tip_end, finger_base: Along Z, from the arm's end.
         pad_half_size: (y, z) of the pad's face that surely holds.
         finger_half_width: Along Y.
         finger_thickness: Outwards from the pad's face.
         max_width: Widest object that the open jaws can close on with room to spare.
-        palm_depth: z of the palm.
-        palm_half_size: (x, y) of the palm and what surrounds it.
-        zone_half_size: (x, y) of the zone between the fingers; what is in it is what a grasp is meant for.
-        zone_depth: (low, high) of that zone along Z.
+        palm: The palm.
+        grasp_zone: Zone between the fingers.
         hold_depth: z where a held object is taken to be that the camera has not seen.
-        boxes, rings: The open gripper and the wrist, for the room beside other objects.
+        volume: The open gripper and the wrist.
     """
 
-    joint: str
-    base_link: str
+    joint: Label
+    base_link: Label
     name_prefix: str
-    open_at: float
-    closed_at: float
-    speed: float
-    max_opening: float
-    crank_pivot: tuple[float, float]
-    crank_arm: tuple[float, float]
+    closing: LowHigh
+    speed: Positive
+    max_opening: Positive
+    crank: FingerCrank
     pad_face: float
     pad_centre: float
     tip_end: float
     finger_base: float
-    pad_half_size: tuple[float, float]
-    finger_half_width: float
-    finger_thickness: float
-    max_width: float
-    palm_depth: float
-    palm_half_size: tuple[float, float]
-    zone_half_size: tuple[float, float]
-    zone_depth: tuple[float, float]
+    pad_half_size: PositivePair
+    finger_half_width: Positive
+    finger_thickness: Positive
+    max_width: Positive
+    palm: Palm
+    grasp_zone: GraspZone
     hold_depth: float
-    boxes: tuple[VolumeBox, ...]
-    rings: tuple[VolumeRing, ...]
+    volume: GripperVolume
+
+    @property
+    def open_at(self) -> float:
+        """Position of the joint where the jaws are open."""
+        return self.closing[0]
+
+    @property
+    def closed_at(self) -> float:
+        """Position of the joint where they are closed."""
+        return self.closing[1]
 
     @cached_property
     def _crank(self) -> tuple[float, float]:
         """(L, phi) of the module's equations."""
-        x, z = self.crank_arm
+        x, z = self.crank.arm
         return float(np.hypot(x, z)), float(np.arctan2(z, x))
 
     def opening(self, q: float) -> float:
         """Distance between the pads [m] at joint position q [rad]."""
         length, angle = self._crank
-        return float(2.0 * (self.crank_pivot[0] + length * np.cos(q + angle) - self.pad_face))
+        return float(2.0 * (self.crank.pivot[0] + length * np.cos(q + angle) - self.pad_face))
 
     def joint_position(self, opening_m: float) -> float:
         """Position of the driven joint [rad] that opens the jaws by `opening_m`; the inverse of `opening`.
@@ -112,7 +155,7 @@ class GripperModel:
         """
         self.check_opening(opening_m)
         length, angle = self._crank
-        cosine = (opening_m / 2.0 + self.pad_face - self.crank_pivot[0]) / length
+        cosine = (opening_m / 2.0 + self.pad_face - self.crank.pivot[0]) / length
         return float(np.clip(np.arccos(np.clip(cosine, -1.0, 1.0)) - angle, self.open_at, self.closed_at))
 
     def check_opening(self, opening_m: float) -> None:
@@ -126,7 +169,7 @@ class GripperModel:
 
     def _end_z(self, opening_m: float) -> float:
         length, angle = self._crank
-        return self.crank_pivot[1] + length * float(np.sin(self.joint_position(opening_m) + angle))
+        return self.crank.pivot[1] + length * float(np.sin(self.joint_position(opening_m) + angle))
 
     def fingertip_depth(self, opening_m: float) -> float:
         """Distance along +Z from the gripper's origin to the end of the fingers [m]."""

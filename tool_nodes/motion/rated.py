@@ -6,14 +6,15 @@ What is more is refused, never clipped: a typed limit that does not hold would b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from toolhand.tool_nodes.motion.gripper import GripperModel
-from toolhand.tool_nodes.motion.robot_file import Section, robot_error
+from toolhand.tool_nodes.motion.gripper import GripperModel, Label, Positive
+from toolhand.tool_nodes.motion.robot_file import robot_error
 from toolhand.tool_nodes.motion.urdf import Urdf
 from toolhand.tool_nodes.plain_yaml import load
 from toolhand.tool_nodes.results import ToolError
@@ -49,29 +50,52 @@ def known_arm(urdf: Urdf, joints: Sequence[str]) -> Mapping[str, Any] | None:
 
 def known_gripper(gripper: GripperModel) -> Mapping[str, Any] | None:
     """The entry of known_arms.yaml that has a gripper's crank; None for one of another build."""
-    crank = (gripper.crank_pivot, gripper.crank_arm)
+    crank = (gripper.crank.pivot, gripper.crank.arm)
     grippers = _known()["grippers"]
     return next((entry for entry in grippers if _close(crank, (entry["crank"]["pivot"], entry["crank"]["arm"]))), None)
 
 
-def check_arm(urdf: Urdf, joints: Sequence[Section]) -> None:
+@dataclass(frozen=True)
+class ArmJoint:
+    """A joint of robot.yaml's arm; without `lower` and `upper` [rad] it is continuous.
+
+    Attributes:
+        velocity, acceleration: Limits [rad/s], [rad/s^2].
+        weight: How much of the arm a turn of the joint moves [-].
+    """
+
+    name: Label
+    velocity: Positive
+    acceleration: Positive
+    weight: Positive
+    lower: float | None = None
+    upper: float | None = None
+
+
+def check_arm(file: Path, urdf: Urdf, joints: Sequence[ArmJoint]) -> None:
     """Check speed and acceleration of robot.yaml's arm, and the limits of its URDF.
+
+    Args:
+        file: The robot.yaml.
+        urdf: The robot's URDF.
+        joints: The arm, base first.
 
     Raises:
         ToolError: INVALID_ARGUMENT for what is more than the URDF, a known arm or this project allows.
     """
-    names = [joint.text("name") for joint in joints]
-    known = known_arm(urdf, names)
-    for index, (name, joint) in enumerate(zip(names, joints, strict=True)):
-        for key, unit, most in (("velocity", "rad/s", MAX_SPEED), ("acceleration", "rad/s^2", MAX_ACCELERATION)):
-            _at_most(joint, key, most, f"{unit}, the most that any robot may have here")
+    known = known_arm(urdf, [joint.name for joint in joints])
+    for index, joint in enumerate(joints):
+        name, key = joint.name, f"arm[{index}]"
+        any_robot = "the most that any robot may have here"
+        _at_most(file, f"{key}.velocity", joint.velocity, MAX_SPEED, f"rad/s, {any_robot}")
+        _at_most(file, f"{key}.acceleration", joint.acceleration, MAX_ACCELERATION, f"rad/s^2, {any_robot}")
         rated = urdf.limit(name, "velocity")
         if not rated:
             raise urdf.file.error(
                 urdf.joints[name],
                 "it must have a <limit> with velocity above 0, so that robot.yaml can be checked against it",
             )
-        _at_most(joint, "velocity", rated, f"rad/s, the joint's in {urdf.path.name}")
+        _at_most(file, f"{key}.velocity", joint.velocity, rated, f"rad/s, the joint's in {urdf.path.name}")
         effort = urdf.limit(name, "effort")
         if not effort:
             raise urdf.file.error(
@@ -80,10 +104,10 @@ def check_arm(urdf: Urdf, joints: Sequence[Section]) -> None:
         if known is None:
             continue
         maker = f"that of the {known['name']}, whose build this arm has"
-        _at_most(joint, "acceleration", known["acceleration"][index], f"rad/s^2, {maker}")
-        for key, value, unit in (("velocity", rated, "rad/s"), ("effort", effort, "N m")):
-            if value > known[key][index] * (1.0 + _ROUNDING):
-                raise _beyond(urdf, name, key, value, known[key][index], f"{unit}, {maker}")
+        _at_most(file, f"{key}.acceleration", joint.acceleration, known["acceleration"][index], f"rad/s^2, {maker}")
+        for limit, value, unit in (("velocity", rated, "rad/s"), ("effort", effort, "N m")):
+            if value > known[limit][index] * (1.0 + _ROUNDING):
+                raise _beyond(urdf, name, limit, value, known[limit][index], f"{unit}, {maker}")
         if known["upper"][index] is not None:
             _check_range(urdf, name, known["lower"][index], known["upper"][index], maker)
 
@@ -98,7 +122,7 @@ def _check_range(urdf: Urdf, name: str, lowest: float, highest: float, maker: st
         raise _beyond(urdf, name, "upper", upper, highest, f"rad, {maker}")
 
 
-def check_gripper(urdf: Urdf, section: Section, gripper: GripperModel) -> None:
+def check_gripper(file: Path, urdf: Urdf, gripper: GripperModel) -> None:
     """Check the jaws of robot.yaml, and the limits of their joint in the URDF.
 
     Raises:
@@ -108,19 +132,19 @@ def check_gripper(urdf: Urdf, section: Section, gripper: GripperModel) -> None:
     rated = urdf.limit(name, "velocity")
     if not rated:
         raise urdf.file.error(urdf.joints[name], "it must have a <limit> with velocity above 0, for the jaws")
-    _at_most(section, "speed", rated, f"rad/s, the joint's in {urdf.path.name}")
+    _at_most(file, "gripper.speed", gripper.speed, rated, f"rad/s, the joint's in {urdf.path.name}")
     lower, upper = (urdf.limit(name, key) or 0.0 for key in ("lower", "upper"))
     if urdf.joints[name].attrib["type"] != "continuous":
         for value in (gripper.open_at, gripper.closed_at):
             if not lower - _ROUNDING <= value <= upper + _ROUNDING:
-                raise section.error(
-                    "closing", f"must stay in the joint's range in {urdf.path.name}, {lower:g} to {upper:g}"
+                raise robot_error(
+                    file, f"gripper.closing must stay in the joint's range in {urdf.path.name}, {lower:g} to {upper:g}"
                 )
     known = known_gripper(gripper)
     if known is None:
         return
     maker = f"that of the {known['name']}, whose build these fingers have"
-    _at_most(section, "max_opening", known["opening"], f"m, {maker}")
+    _at_most(file, "gripper.max_opening", gripper.max_opening, known["opening"], f"m, {maker}")
     for key, unit in (("velocity", "rad/s"), ("effort", "N m")):
         own = urdf.limit(name, key)
         if own is None or own > known[key] * (1.0 + _ROUNDING):
@@ -149,10 +173,9 @@ def check_drive(simulation: Path, urdf: Urdf, gripper: Mapping[str, Any]) -> Non
             )
 
 
-def _at_most(section: Section, key: str, most: float, of: str) -> None:
-    value = section.number(key, above=0.0)
+def _at_most(file: Path, key: str, value: float, most: float, of: str) -> None:
     if value > most * (1.0 + _ROUNDING):
-        raise section.error(key, f"must be at most {most:g} {of}, got {value:g}")
+        raise robot_error(file, f"{key} must be at most {most:g} {of}, got {value:g}")
 
 
 def _beyond(

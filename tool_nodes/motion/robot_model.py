@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Len
 from numpy.typing import ArrayLike, NDArray
 
 from toolhand.tool_nodes import registry
-from toolhand.tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
-from toolhand.tool_nodes.motion.rated import check_arm, check_gripper
-from toolhand.tool_nodes.motion.robot_file import Section, read_document, read_file
+from toolhand.tool_nodes.motion.gripper import GripperModel, Label, LowHigh, Positive
+from toolhand.tool_nodes.motion.rated import ArmJoint, check_arm, check_gripper
+from toolhand.tool_nodes.motion.robot_file import CORRECT, read_file, robot_error
 from toolhand.tool_nodes.motion.urdf import Urdf
-from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.records import yaml_record
+from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 from toolhand.tool_nodes.workspace import in_sector
@@ -210,104 +212,142 @@ def load_robot(name: str = DEFAULT_ROBOT) -> RobotModel:
     return _load(known.get(folder, name if name in registry.names("robot") else str(folder)), folder)
 
 
+_Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class _Box:
+    low: _Triple
+    high: _Triple
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """See `Reach`."""
+
+    radius: LowHigh
+    x_min: float
+    y_max: Positive
+    box: _Box
+    shoulder: _Triple
+    wrist_to_tip: float
+    wrist_reach: Positive
+
+
+@dataclass(frozen=True)
+class _Actions:
+    trajectory_action: Label
+    gripper_action: Label
+
+
+@dataclass(frozen=True)
+class _RobotFile:
+    """A robot.yaml; see `RobotModel`."""
+
+    urdf: Label
+    simulation: Label
+    tip_frame: Label
+    wrist_camera_frame: Label
+    arm: Annotated[tuple[ArmJoint, ...], Len(1)]
+    jerk_time: Positive
+    named_states: dict[str, tuple[float, ...]]
+    reach: _Reach
+    gripper: GripperModel
+    ros: _Actions
+
+
 @cache
 def _load(name: str, folder: Path) -> RobotModel:
     file = folder / ROBOT_FILE
-    top = read_document(file)
-    urdf_path, simulation_path = folder / top.text("urdf"), folder / top.text("simulation")
+    text = read_file(file)
+    try:
+        top = yaml_record(_RobotFile, text, str(file))
+    except ToolError as error:
+        raise invalid(error.message, CORRECT) from None
+    simulation_path = folder / top.simulation
     read_file(simulation_path)
-    urdf = _Checked(Urdf(urdf_path))
-    arm = top.sections("arm")
-    names = tuple(joint.text("name") for joint in arm)
-    tip_frame = urdf.link(top, "tip_frame")
-    urdf.check_chain(top, names, tip_frame)
-    ranges = np.array([urdf.checked_range(joint) for joint in arm])
-    velocity, acceleration, weights = (
-        _frozen([joint.number(key, above=0.0) for joint in arm]) for key in ("velocity", "acceleration", "weight")
-    )
-    check_arm(urdf.urdf, arm)
-    for joint in arm:
-        joint.done()
+    urdf = Urdf(folder / top.urdf)
+    names = tuple(joint.name for joint in top.arm)
+    for key, link in (
+        ("tip_frame", top.tip_frame),
+        ("wrist_camera_frame", top.wrist_camera_frame),
+        ("gripper.base_link", top.gripper.base_link),
+    ):
+        if link not in urdf.links:
+            raise robot_error(file, f"{key} names no link of {urdf.path.name}: {link!r}")
+    joints = {f"arm[{index}].name": joint for index, joint in enumerate(names)}
+    for key, joint in {**joints, "gripper.joint": top.gripper.joint}.items():
+        if joint not in urdf.joints:
+            raise robot_error(file, f"{key} names no joint of {urdf.path.name}: {joint!r}")
+    _check_chain(file, urdf, names, top.tip_frame)
+    ranges = np.array([_checked_range(file, urdf, f"arm[{index}]", joint) for index, joint in enumerate(top.arm)])
+    check_arm(file, urdf, top.arm)
+    _check_jaws(file, urdf, top.gripper)
     lower, upper = _frozen(ranges[:, 0]), _frozen(ranges[:, 1])
-    ros = top.section("ros")
-    robot = RobotModel(
+    return RobotModel(
         name=name,
         folder=folder,
-        urdf=urdf.urdf,
+        urdf=urdf,
         simulation_path=simulation_path,
         arm_joints=names,
         lower=lower,
         upper=upper,
         continuous=_frozen(np.isinf(lower), bool),
-        velocity=velocity,
-        acceleration=acceleration,
-        jerk_time=top.number("jerk_time", above=0.0),
-        weights=weights,
-        named_states=_named_states(top.section("named_states"), names, lower, upper),
-        tip_frame=tip_frame,
-        wrist_camera_frame=urdf.link(top, "wrist_camera_frame"),
-        gripper=_gripper(top.section("gripper"), urdf),
-        reach=_reach(top.section("reach")),
-        trajectory_action=ros.text("trajectory_action"),
-        gripper_action=ros.text("gripper_action"),
+        velocity=_frozen([joint.velocity for joint in top.arm]),
+        acceleration=_frozen([joint.acceleration for joint in top.arm]),
+        jerk_time=top.jerk_time,
+        weights=_frozen([joint.weight for joint in top.arm]),
+        named_states=_named_states(file, top.named_states, names, lower, upper),
+        tip_frame=top.tip_frame,
+        wrist_camera_frame=top.wrist_camera_frame,
+        gripper=top.gripper,
+        reach=_reach(file, top.reach),
+        trajectory_action=top.ros.trajectory_action,
+        gripper_action=top.ros.gripper_action,
     )
-    ros.done()
-    top.done()
-    return robot
 
 
-class _Checked:
-    """What robot.yaml says about the URDF, against it."""
+def _check_chain(file: Path, urdf: Urdf, names: tuple[str, ...], tip: str) -> None:
+    """Raises ToolError unless these are the joints that move the tip, base first."""
+    moving = [joint for joint in urdf.chain(tip) if joint.attrib["type"] != "fixed"]
+    chain = tuple(joint.attrib["name"] for joint in moving)
+    if chain != names:
+        wanted, got = ", ".join(chain), ", ".join(names)
+        raise robot_error(file, f"arm must name the joints between base and {tip} in order, {wanted}; got {got}")
+    for joint in moving:
+        if joint.attrib["type"] not in ("revolute", "continuous"):
+            kind = f"{joint.attrib['name']} is {joint.attrib['type']}"
+            raise robot_error(file, f"arm must have joints that turn; {kind}")
 
-    def __init__(self, urdf: Urdf) -> None:
-        self.urdf = urdf
 
-    def link(self, section: Section, key: str) -> str:
-        """The link that a key names."""
-        name = section.text(key)
-        if name not in self.urdf.links:
-            raise section.error(key, f"names no link of {self.urdf.path.name}: {name!r}")
-        return name
+def _checked_range(file: Path, urdf: Urdf, key: str, joint: ArmJoint) -> tuple[float, float]:
+    """(lower, upper) of an arm's joint, infinite for a continuous one."""
+    lower, upper = joint.lower, joint.upper
+    if (lower is None) != (upper is None):
+        raise robot_error(file, f"{key}.{'lower' if lower is None else 'upper'} is missing")
+    if (urdf.joints[joint.name].attrib["type"] == "continuous") != (lower is None):
+        has = "a range" if lower is None else "no range"
+        raise robot_error(file, f"{key}.lower does not fit the joint, which has {has} in {urdf.path.name}")
+    if lower is None or upper is None:
+        return -np.inf, np.inf
+    if not lower < upper:
+        raise robot_error(file, f"{key}.upper must be greater than lower, got {lower:g} and {upper:g}")
+    lowest, highest = (urdf.limit(joint.name, end) or 0.0 for end in ("lower", "upper"))
+    if lower < lowest - 1e-9 or upper > highest + 1e-9:
+        raise robot_error(file, f"{key}.lower and upper reach beyond the joint's range in {urdf.path.name}")
+    return lower, upper
 
-    def joint(self, section: Section, key: str) -> str:
-        """The joint that a key names."""
-        name = section.text(key)
-        if name not in self.urdf.joints:
-            raise section.error(key, f"names no joint of {self.urdf.path.name}: {name!r}")
-        return name
 
-    def check_chain(self, top: Section, names: tuple[str, ...], tip: str) -> None:
-        """Raises ToolError unless these are the joints that move the tip, base first."""
-        for index, name in enumerate(names):
-            if name not in self.urdf.joints:
-                raise top.error(f"arm[{index}].name", f"names no joint of {self.urdf.path.name}: {name!r}")
-        moving = [joint for joint in self.urdf.chain(tip) if joint.attrib["type"] != "fixed"]
-        chain = tuple(joint.attrib["name"] for joint in moving)
-        if chain != names:
-            wanted, got = ", ".join(chain), ", ".join(names)
-            raise top.error("arm", f"must name the joints between base and {tip} in order, {wanted}; got {got}")
-        for joint in moving:
-            if joint.attrib["type"] not in ("revolute", "continuous"):
-                raise top.error("arm", f"must have joints that turn; {joint.attrib['name']} is {joint.attrib['type']}")
-
-    def checked_range(self, joint: Section) -> tuple[float, float]:
-        """(lower, upper) of an arm's joint, infinite for a continuous one."""
-        name = joint.text("name")
-        continuous = self.urdf.joints[name].attrib["type"] == "continuous"
-        if joint.has("lower") != joint.has("upper"):
-            raise joint.error("lower" if joint.has("upper") else "upper", "is missing")
-        if continuous == joint.has("lower"):
-            has = "has no range" if joint.has("lower") else "has a range"
-            raise joint.error("lower", f"does not fit the joint, which {has} in {self.urdf.path.name}")
-        if not joint.has("lower"):
-            return -np.inf, np.inf
-        lower, upper = joint.number("lower"), joint.number("upper")
-        if not lower < upper:
-            raise joint.error("upper", f"must be greater than lower, got {lower:g} and {upper:g}")
-        lowest, highest = (self.urdf.limit(name, key) or 0.0 for key in ("lower", "upper"))
-        if lower < lowest - 1e-9 or upper > highest + 1e-9:
-            raise joint.error("lower", f"and upper reach beyond the joint's range in {self.urdf.path.name}")
-        return lower, upper
+def _check_jaws(file: Path, urdf: Urdf, gripper: GripperModel) -> None:
+    widest, closed = gripper.opening(gripper.open_at), gripper.opening(gripper.closed_at)
+    if abs(widest - gripper.max_opening) > _STROKE_SLACK:
+        raise robot_error(file, f"gripper.max_opening differs from what the crank opens to, {widest:.4f} m")
+    if abs(closed) > _STROKE_SLACK:
+        raise robot_error(file, f"gripper.closing leaves the jaws open by {closed:.4f} m where closed")
+    check_gripper(file, urdf, gripper)
+    if gripper.max_width > gripper.max_opening:
+        most = gripper.max_opening
+        raise robot_error(file, f"gripper.max_width must not be greater than max_opening, {most} m")
 
 
 def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
@@ -317,83 +357,33 @@ def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
 
 
 def _named_states(
-    section: Section, names: tuple[str, ...], lower: FloatArray, upper: FloatArray
+    file: Path, said: Mapping[str, tuple[float, ...]], names: tuple[str, ...], lower: FloatArray, upper: FloatArray
 ) -> Mapping[str, FloatArray]:
     states = {}
-    for name in section.names():
-        q = _frozen(section.numbers(name, len(names)))
+    for name, positions in said.items():
+        if len(positions) != len(names):
+            raise robot_error(file, f"named_states.{name} must be a list of {len(names)} finite numbers")
+        q = states[name] = _frozen(positions)
         outside = (q < lower) | (q > upper)
         if outside.any():
             joint = names[int(np.argmax(outside))]
-            raise section.error(name, f"takes {joint} out of its range")
-        states[name] = q
+            raise robot_error(file, f"named_states.{name} takes {joint} out of its range")
     if "Park" not in states:
-        raise section.error("Park", "is missing")
+        raise robot_error(file, "named_states.Park is missing")
     return MappingProxyType(states)
 
 
-def _reach(section: Section) -> Reach:
-    box = section.section("box")
-    low, high = box.numbers("low", 3), box.numbers("high", 3)
+def _reach(file: Path, said: _Reach) -> Reach:
+    low, high = said.box.low, said.box.high
     if not all(a < b for a, b in zip(low, high, strict=True)):
-        raise box.error("high", f"must be above low on every axis, got {list(low)} and {list(high)}")
-    reach = Reach(
-        radius=section.interval("radius"),
-        x_min=section.number("x_min"),
-        y_max=section.number("y_max", above=0.0),
+        raise robot_error(file, f"reach.box.high must be above low on every axis, got {list(low)} and {list(high)}")
+    return Reach(
+        radius=said.radius,
+        x_min=said.x_min,
+        y_max=said.y_max,
         low=_frozen(low),
         high=_frozen(high),
-        shoulder=_frozen(section.numbers("shoulder", 3)),
-        wrist_to_tip=section.number("wrist_to_tip"),
-        wrist_reach=section.number("wrist_reach", above=0.0),
+        shoulder=_frozen(said.shoulder),
+        wrist_to_tip=said.wrist_to_tip,
+        wrist_reach=said.wrist_reach,
     )
-    box.done()
-    section.done()
-    return reach
-
-
-def _gripper(section: Section, urdf: _Checked) -> GripperModel:
-    crank, palm, zone, volume = (section.section(key) for key in ("crank", "palm", "grasp_zone", "volume"))
-    open_at, closed_at = section.interval("closing")
-    boxes, rings = volume.sections("boxes"), volume.sections("rings")
-    gripper = GripperModel(
-        joint=urdf.joint(section, "joint"),
-        base_link=urdf.link(section, "base_link"),
-        name_prefix=section.text("name_prefix", empty=True),
-        open_at=open_at,
-        closed_at=closed_at,
-        speed=section.number("speed", above=0.0),
-        max_opening=section.number("max_opening", above=0.0),
-        crank_pivot=crank.pair("pivot"),
-        crank_arm=crank.pair("arm"),
-        pad_face=section.number("pad_face"),
-        pad_centre=section.number("pad_centre"),
-        tip_end=section.number("tip_end"),
-        finger_base=section.number("finger_base"),
-        pad_half_size=section.pair("pad_half_size", above=0.0),
-        finger_half_width=section.number("finger_half_width", above=0.0),
-        finger_thickness=section.number("finger_thickness", above=0.0),
-        max_width=section.number("max_width", above=0.0),
-        palm_depth=palm.number("depth"),
-        palm_half_size=palm.pair("half_size", above=0.0),
-        zone_half_size=zone.pair("half_size", above=0.0),
-        zone_depth=zone.interval("depth"),
-        hold_depth=section.number("hold_depth"),
-        boxes=tuple(
-            VolumeBox(
-                box.interval("x"), box.interval("y"), box.interval("z"), box.number("step", 0.0), box.flag("mirrored")
-            )
-            for box in boxes
-        ),
-        rings=tuple(VolumeRing(ring.number("radius", above=0.0), ring.number("z")) for ring in rings),
-    )
-    for part in (crank, palm, zone, volume, section, *boxes, *rings):
-        part.done()
-    if abs(gripper.opening(open_at) - gripper.max_opening) > _STROKE_SLACK:
-        raise section.error("max_opening", f"differs from what the crank opens to, {gripper.opening(open_at):.4f} m")
-    if abs(gripper.opening(closed_at)) > _STROKE_SLACK:
-        raise section.error("closing", f"leaves the jaws open by {gripper.opening(closed_at):.4f} m where closed")
-    check_gripper(urdf.urdf, section, gripper)
-    if gripper.max_width > gripper.max_opening:
-        raise section.error("max_width", f"must not be greater than max_opening, {gripper.max_opening} m")
-    return gripper

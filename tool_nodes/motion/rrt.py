@@ -157,12 +157,11 @@ def shortcut(
     path: FloatArray,
     checker: Checker,
     rng: np.random.Generator,
-    attempts: int = SHORTCUTS,
     resolution: float = RESOLUTION,
 ) -> FloatArray:
     """The path (K, n) with detours replaced by straight segments where those are free."""
     path = _pruned(path, checker, resolution)
-    for _ in range(attempts):
+    for _ in range(SHORTCUTS):
         if len(path) < 3:
             break
         steps = np.linalg.norm(np.diff(path, axis=0) * checker.robot.weights, axis=1)

@@ -54,13 +54,11 @@ def firm_points(frame: Frame, mask: BoolArray) -> NDArray[np.float32]:
     return cloud_in_base(frame).reshape(*mask.shape, 3)[window][firm]
 
 
-def target_mask(
-    cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper: GripperModel, reach: float = 0.17
-) -> BoolArray:
+def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper: GripperModel) -> BoolArray:
     """Which points (N,) belong to the object that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
-    taken, up to `reach` [m] from the gripper's axis.
+    taken, up to 0.17 m from the gripper's axis.
     """
     mask = np.zeros(len(cloud), bool)
     with np.errstate(invalid="ignore"):
@@ -69,7 +67,7 @@ def target_mask(
         return mask
     points = cloud[elevated]
     local = transform(invert(T_base_gripper), points)
-    (half_x, half_y), (low, high) = gripper.zone_half_size, gripper.zone_depth
+    (half_x, half_y), (low, high) = gripper.grasp_zone.half_size, gripper.grasp_zone.depth
     between = (np.abs(local[:, 0]) < half_x) & (np.abs(local[:, 1]) < half_y)
     between &= (local[:, 2] > low) & (local[:, 2] < high)
     if not between.any():
@@ -79,7 +77,7 @@ def target_mask(
     grid[cells[:, 0], cells[:, 1]] = True
     labels, _ = ndimage.label(grid, structure=np.ones((3, 3)))
     of_point = labels[cells[:, 0], cells[:, 1]]
-    near = np.hypot(local[:, 0], local[:, 1]) < reach
+    near = np.hypot(local[:, 0], local[:, 1]) < 0.17
     mask[elevated[np.isin(of_point, np.unique(of_point[between])) & near]] = True
     return mask
 
@@ -111,7 +109,7 @@ def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gr
     if not len(target):
         return widest
     local = transform(invert(T_base_gripper), np.asarray(target, float))
-    between = local[(np.abs(local[:, 1]) < gripper.zone_half_size[1]) & (np.abs(local[:, 0]) < widest / 2)]
+    between = local[(np.abs(local[:, 1]) < gripper.grasp_zone.half_size[1]) & (np.abs(local[:, 0]) < widest / 2)]
     if not len(between):
         return widest
     half = float(np.abs(np.percentile(between[:, 0], (1, 99))).max())
@@ -214,7 +212,7 @@ def _base_middle(low: FloatArray, high: FloatArray, away: FloatArray, height: fl
     return (low + high + hidden) / 2.0
 
 
-def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
+def ray_to_base(frame: Frame, point: FloatArray) -> FloatArray:
     """The 3D point (3,) in the base frame that a normalized image point (2,) shows.
 
     Raises:
@@ -222,7 +220,7 @@ def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
     """
     w, h = frame.size
     u, v = min(int(point[0] * w), w - 1), min(int(point[1] * h), h - 1)
-    patch = frame.depth[max(v - window, 0) : v + window + 1, max(u - window, 0) : u + window + 1]
+    patch = frame.depth[max(v - 2, 0) : v + 3, max(u - 2, 0) : u + 3]
     known = patch[np.isfinite(patch)]
     if not known.size:
         raise ToolError(

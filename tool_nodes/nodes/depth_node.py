@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import EstimateDepth
 
 from toolhand.tool_nodes.perception.prompts import depth_by
-from toolhand.tool_nodes.ports import Answer, DepthEstimator
+from toolhand.tool_nodes.ports import DepthEstimator
 from toolhand.tool_nodes.ros.backends import load_backends
 from toolhand.tool_nodes.ros.frame_memory import FrameMemory
 from toolhand.tool_nodes.ros.images import header_for, take_image
 from toolhand.tool_nodes.ros.messages import cloud_to_message, depth_to_image
 from toolhand.tool_nodes.ros.spinning import run_node
-from toolhand.tool_nodes.ros.status import answering, success, use_tool, visualization
-from toolhand.tool_nodes.toolbox.images import SessionImage
-from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
-from toolhand.tool_nodes.tools.spacetools.depth import DepthTools, cloud_of
+from toolhand.tool_nodes.ros.status import answering, success, visualization
+from toolhand.tool_nodes.tools.spacetools.depth import cloud_of, cloud_result, depth_result
 
 
 class DepthNode(Node):
@@ -48,25 +44,10 @@ class DepthNode(Node):
                 response.point_cloud = cloud_to_message(cloud_of(depth, focal_px, image), image.size, header)
             response.status = success("", answer.backend)
             if not request.data_only:
-                tool = "estimate_depth_with_pointcloud" if request.with_point_cloud else "estimate_depth"
-                toolbox = Toolbox([DepthTools(_Estimated(answer))])
-                session = Session(images=[image])
-                result = use_tool(toolbox, f"depth_estimator.{tool}", {"image_index": 0}, session)
+                result = cloud_result(answer, image) if request.with_point_cloud else depth_result(answer)
                 response.visualization = visualization(result, header)
                 response.status = success(result.text, result.backend)
         return response
-
-
-class _Estimated:
-    """A DepthEstimator that says what was estimated before."""
-
-    def __init__(self, answer: Answer[tuple[NDArray[np.float32], float]]) -> None:
-        self._answer = answer
-        self.backend = answer.backend
-
-    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
-        """See ports.DepthEstimator."""
-        return self._answer
 
 
 def main(args: list[str] | None = None) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.perception.heights import HeightMap, SeenTable
 from toolhand.tool_nodes.types import BoolArray, Box, FloatArray
 
@@ -57,7 +58,7 @@ def without_own(heights: HeightMap, columns: FloatArray, item: NDArray[np.floati
     return np.where((own > 0.0) & (columns < own + _OWN), 0.0, columns)
 
 
-def column_boxes(columns: FloatArray, heights: HeightMap, table_z: float) -> tuple[Box, ...]:
+def column_boxes(columns: FloatArray, heights: HeightMap) -> tuple[Box, ...]:
     """Boxes in the base frame that cover columns (nx, ny) of given heights [m] and nothing beside them."""
     levels = np.where(columns > 0.0, np.floor(columns / _LEVEL).astype(int) + 1, 0)
     found = _rectangles(levels)
@@ -68,7 +69,7 @@ def column_boxes(columns: FloatArray, heights: HeightMap, table_z: float) -> tup
     low, high = edges[:, (0, 2)], edges[:, (1, 3)]
     middles = np.array([heights.x0, heights.y0]) + (low + high) * heights.cell / 2.0
     poses = np.tile(np.eye(4), (len(found), 1, 1))
-    poses[:, :3, 3] = np.column_stack([middles, table_z + half])
+    poses[:, :3, 3] = np.column_stack([middles, workspace.TABLE_Z + half])
     sizes = np.column_stack([(high - low) * heights.cell / 2.0, half])
     return tuple(Box(T, size) for T, size in zip(poses, sizes, strict=True))
 

@@ -75,21 +75,9 @@ class HeightMap:
         return float(seen.max()) if len(seen) else float("nan")
 
 
-def height_map(
-    frame: Frame, cell: float = 0.01, ignore: BoolArray | None = None, table_z: float = workspace.TABLE_Z
-) -> HeightMap:
-    """The height map of the table area (`workspace.TABLE_X`, `TABLE_Y`).
-
-    Args:
-        frame: An image with depth.
-        cell: Edge of a cell [m].
-        ignore: bool (H, W), pixels to leave out, such as those of the object to be moved.
-        table_z: Height of the table top in the base frame [m].
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for an image without depth.
-    """
-    return SeenTable(frame, cell, table_z).heights(ignore)
+def height_map(frame: Frame) -> HeightMap:
+    """The height map of the table area (`workspace.TABLE_X`, `TABLE_Y`). Raises ToolError NO_DEPTH without depth."""
+    return SeenTable(frame).heights()
 
 
 class SeenTable:

@@ -257,10 +257,10 @@ def _window(at: tuple[int, int]) -> tuple[slice, slice]:
     )
 
 
-def _mostly(gone: BoolArray, seen: BoolArray, share: float = GONE_SHARE) -> bool:
-    """True if more than a share of the pixels that showed the object, all where none did, show it no longer."""
+def _mostly(gone: BoolArray, seen: BoolArray) -> bool:
+    """True if more than `GONE_SHARE` of the pixels that showed the object, all where none did, show it no longer."""
     shown = int(seen.sum())
-    return not shown or int((gone & seen).sum()) > share * shown
+    return not shown or int((gone & seen).sum()) > GONE_SHARE * shown
 
 
 def _gone_beside(parts: Sequence[BoolArray], new: BoolArray, area: FloatArray) -> tuple[float, float] | None:

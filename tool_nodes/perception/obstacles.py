@@ -40,8 +40,6 @@ _SPLIT_SHARE = 0.2
 def fit_obstacles(
     frame: Frame,
     ignore: BoolArray | None = None,
-    cell: float = 2.0 * OBSTACLE_CELL_M,
-    table_z: float = workspace.TABLE_Z,
     seen: SeenTable | None = None,
     about: NDArray[np.floating] | None = None,
 ) -> tuple[Box, ...]:
@@ -53,9 +51,7 @@ def fit_obstacles(
     Args:
         frame: An image with depth, taken with the arm out of view.
         ignore: bool (H, W), pixels to leave out, such as those of the object to be grasped.
-        cell: Edge of a cell for separating objects [m]; boxes are fitted to cells half as wide.
-        table_z: Height of the table top in the base frame [m].
-        seen: The table of the same frame by cells half as wide, where it is known already.
+        seen: The table of the same frame by cells of `OBSTACLE_CELL_M`, where it is known already.
         about: (N, 3) points of the object to be grasped, base frame [m]. What the hand may meet there is given cell by
             cell and without inflation, so that the gaps beside the object stay open.
 
@@ -65,7 +61,7 @@ def fit_obstacles(
     Raises:
         ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for an image without depth.
     """
-    seen = seen or SeenTable(frame, cell / 2.0, table_z)
+    seen = seen or SeenTable(frame, OBSTACLE_CELL_M)
     if about is not None and len(about):
         # Nor does the rim hide anything: the object itself is not there any more.
         ignore = rim(seen, about) if ignore is None else ignore | rim(seen, about)
@@ -74,7 +70,7 @@ def fit_obstacles(
     labels, count = ndimage.label(_blocks_any(occupied), structure=np.ones((3, 3)))
     labels = np.repeat(np.repeat(labels, 2, axis=0), 2, axis=1)[: occupied.shape[0], : occupied.shape[1]]
     labels = np.where(occupied, labels, 0)
-    hidden = _hidden_heights(fine, labels, frame, ignore, table_z)
+    hidden = _hidden_heights(fine, labels, frame, ignore)
     hidden_labels = _nearest_label(labels, hidden > 0.0)
 
     joined = np.where(occupied, labels, hidden_labels)
@@ -97,11 +93,11 @@ def fit_obstacles(
         cells, (xs, ys) = np.nonzero(labels[part] == label), map_of.centres()
         yaw = _tightest_yaw(np.column_stack([xs[cells[0]], ys[cells[1]]]))
         parts.append(_turned_part(map_of, own, yaw))
-    boxes = tuple(part.box(table_z) for part in _split(parts))
+    boxes = tuple(part.box() for part in _split(parts))
     if not columns.any():
         return boxes
     assert about is not None
-    return boxes + column_boxes(without_own(fine, columns, about), fine, table_z)
+    return boxes + column_boxes(without_own(fine, columns, about), fine)
 
 
 def _blocks_any(cells: BoolArray) -> BoolArray:
@@ -111,9 +107,7 @@ def _blocks_any(cells: BoolArray) -> BoolArray:
     return padded[0::2, 0::2] | padded[1::2, 0::2] | padded[0::2, 1::2] | padded[1::2, 1::2]
 
 
-def _hidden_heights(
-    fine: HeightMap, labels: _Labels, frame: Frame, ignore: BoolArray | None, table_z: float
-) -> FloatArray:
+def _hidden_heights(fine: HeightMap, labels: _Labels, frame: Frame, ignore: BoolArray | None) -> FloatArray:
     """Height (nx, ny) up to which unseen cells near seen objects are hidden from the camera; 0 elsewhere."""
     hidden = np.zeros(fine.heights.shape)
     occupied = labels > 0
@@ -125,7 +119,7 @@ def _hidden_heights(
     cells = np.nonzero(np.isnan(fine.heights) & (distance <= PADDING_DEPTH) & ~inside)
     xs, ys = fine.centres()
     levels = np.arange(MIN_HEIGHT, MAX_HEIGHT, 0.01)
-    columns = np.column_stack([xs[cells[0]], ys[cells[1]], np.full(len(cells[0]), table_z)])
+    columns = np.column_stack([xs[cells[0]], ys[cells[1]], np.full(len(cells[0]), workspace.TABLE_Z)])
     points = np.repeat(columns[:, None, :], len(levels), axis=1)
     points[:, :, 2] += levels
     local = geometry.transform(geometry.invert(frame.T_base_camera), points.reshape(-1, 3))
@@ -214,12 +208,12 @@ class _Part:
             _Part(second, self._low + shift, self._yaw, self._cell),
         )
 
-    def box(self, table_z: float) -> Box:
+    def box(self) -> Box:
         """The inflated box from the table to the top of the highest column."""
         half_height = (self._height + INFLATION) / 2.0
         middle = self._low + (np.array(self._heights.shape) - 1) * self._cell / 2.0
         rotation = geometry.rotation_z(self._yaw)
-        centre = rotation @ np.array([*middle, table_z + half_height])
+        centre = rotation @ np.array([*middle, workspace.TABLE_Z + half_height])
         return Box(geometry.pose(rotation, centre), np.array([*(self._size / 2.0 + INFLATION), half_height]))
 
 

@@ -131,12 +131,8 @@ class Ball:
     radius: float
 
 
-def cover_links(shapes: tuple[LinkShape, ...], excess: float = EXCESS) -> dict[str, list[Ball]]:
+def cover_links(shapes: tuple[LinkShape, ...]) -> dict[str, list[Ball]]:
     """The balls of each link that has a shape, in the link's frame.
-
-    Args:
-        shapes: Shapes of the links.
-        excess: How far a ball may stick out of its shape [m].
 
     Raises:
         ToolError: INVALID_ARGUMENT where that would take more than `MOST_BALLS`.
@@ -144,7 +140,7 @@ def cover_links(shapes: tuple[LinkShape, ...], excess: float = EXCESS) -> dict[s
     links: dict[str, list[Ball]] = {}
     total = 0
     for shape in shapes:
-        centers, radii = cover_shape(shape, excess)
+        centers, radii = cover_shape(shape, EXCESS)
         total += len(radii)
         if total > MOST_BALLS:
             raise invalid(

@@ -34,21 +34,13 @@ class ArmTrace:
     Args:
         node: Listens.
         on_reading: Called after each reading, in a callback of the node.
-        topic: Topic of sensor_msgs/JointState.
         robot: The robot; the default one where None.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        on_reading: Callable[[], None],
-        topic: str = "joint_states",
-        robot: RobotModel | None = None,
-    ) -> None:
+    def __init__(self, node: Node, on_reading: Callable[[], None], robot: RobotModel | None = None) -> None:
         self._arm_joints = (robot or load_robot()).arm_joints
         self._node = node
         self._on_reading = on_reading
-        self._topic = topic
         self._group = MutuallyExclusiveCallbackGroup()
         self._lock = threading.Lock()
         self._readings: deque[tuple[int, FloatArray]] = deque(maxlen=_KEPT)
@@ -83,7 +75,7 @@ class ArmTrace:
     def _listen(self) -> Subscription:
         return self._node.create_subscription(
             JointState,
-            self._topic,
+            "joint_states",
             self._on_message,
             # A short queue: readings that are lost only widen the interval, late ones come after the images are gone.
             QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),

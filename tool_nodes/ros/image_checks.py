@@ -20,6 +20,10 @@ SAME_PLACE_M, SAME_PLACE_RAD = 1e-3, 1e-3
 """Two frames so near each other are one [m, rad]: a pixel, at half a metre and with a focal length of 500 px."""
 
 
+_SHOWN = 80
+"""Characters of the name of a frame that a message repeats."""
+
+
 def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end: float) -> FloatArray:
     """The pose (4, 4) of a frame in the base frame at a time.
 
@@ -38,7 +42,9 @@ def pose_of(transforms: Buffer, base_frame: str, frame_id: str, stamp: Time, end
     try:
         found = transforms.lookup_transform(base_frame, frame_id, stamp, timeout=left).transform
     except TransformException as error:
-        raise unavailable(f"The pose of {frame_id} in {base_frame} is unknown: {error}.") from error
+        shown = frame_id[:_SHOWN]  # a stranger's name may be of any length
+        why = str(error).replace(frame_id, shown).rstrip(" .")
+        raise unavailable(f"The pose of {shown} in {base_frame} is unknown: {why}.") from error
     p, q = found.translation, found.rotation
     return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rclpy.duration import Duration
 from rclpy.time import Time
-from tf2_ros import Buffer, TransformException
+from tf2_ros import Buffer
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
 from toolhand.tool_nodes.geometry import transform
 from toolhand.tool_nodes.language.phrases import MAX_PHRASE
 from toolhand.tool_nodes.motion.stages import SHARES
 from toolhand.tool_nodes.motion.targets import ray_to_base
-from toolhand.tool_nodes.results import invalid, unavailable
-from toolhand.tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix, rigid
+from toolhand.tool_nodes.results import invalid
+from toolhand.tool_nodes.ros.image_checks import pose_of
+from toolhand.tool_nodes.ros.messages import header_of, image_to_mask, pose_to_matrix
 from toolhand.tool_nodes.toolbox.arguments import FARTHEST_M
 from toolhand.tool_nodes.types import MOST_POINTS, FloatArray, Frame, GraspTarget, SkillRequest
 
 TRANSFORM_WAIT_S = 1.0
 """Longest wait for the transform of a goal's frame [s]."""
-
-_SHOWN = 80
-"""Characters of a name that a message repeats."""
 
 
 @dataclass(frozen=True)
@@ -192,16 +190,8 @@ class Frames:
             raise invalid(f"frame_id must name a frame, such as {self._base_frame}.")
         if header.stamp.sec < 0:
             raise invalid(f"The stamp must not be negative, got {header.stamp.sec} s.")
-        try:
-            found = self._transforms.lookup_transform(
-                self._base_frame, name, Time.from_msg(header.stamp), timeout=Duration(seconds=TRANSFORM_WAIT_S)
-            ).transform
-        except TransformException as error:
-            shown = name[:_SHOWN]
-            why = str(error).replace(name, shown).rstrip(" .")
-            raise unavailable(f"The pose of {shown} in {self._base_frame} is unknown: {why}.") from error
-        p, q = found.translation, found.rotation
-        return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
+        end = time.monotonic() + TRANSFORM_WAIT_S
+        return pose_of(self._transforms, self._base_frame, name, Time.from_msg(header.stamp), end)
 
 
 def _require_near(point: FloatArray, what: str) -> None:

@@ -21,7 +21,7 @@ class Unrecoverable(Exception):
     """Raised in a callback of a node that can only begin anew: its launch file starts it again. One sentence."""
 
 
-def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads: int = 4) -> None:
+def run_node(make: Callable[[], Node], args: list[str] | None = None) -> None:
     """Run a node until SIGINT, SIGTERM or a shutdown.
 
     Exits with one sentence and status 2 if it cannot start, with status 1 if a callback raised `Unrecoverable`.
@@ -29,21 +29,20 @@ def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads
     Args:
         make: Makes the node, after `rclpy.init`.
         args: Command line, by default `sys.argv`.
-        threads: Size of the executor's pool.
     """
     try:
-        _run(make, args, threads)
+        _run(make, args)
     except KeyboardInterrupt:  # one that came after the end of spinning, or a second one
         _shut_down()
 
 
-def _run(make: Callable[[], Node], args: list[str] | None, threads: int) -> None:
+def _run(make: Callable[[], Node], args: list[str] | None) -> None:
     try:
         rclpy.init(args=args)
     except Exception as error:  # bad ROS arguments, a bad parameter file, no peer to connect to
         _end(error)
     try:
-        _spin(make, threads)
+        _spin(make)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass  # how a node is ended
     except Unrecoverable as error:
@@ -65,12 +64,12 @@ def _shut_down() -> None:
         # Else rclpy's own handler of the signal has done it at the same moment.
 
 
-def _spin(make: Callable[[], Node], threads: int) -> None:
+def _spin(make: Callable[[], Node]) -> None:
     try:
         node = make()
     except (ToolError, ParameterException) as error:
         _end(error)
-    executor = MultiThreadedExecutor(num_threads=threads)
+    executor = MultiThreadedExecutor(num_threads=4)
     executor.add_node(node)
     try:
         while rclpy.ok():

@@ -12,11 +12,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from annotated_types import Len
 
 from toolhand.tool_nodes import private_folders
 from toolhand.tool_nodes.files import KIB, read_file, write_whole
 from toolhand.tool_nodes.private_folders import FolderRefused
+from toolhand.tool_nodes.records import Rule, record_of
 from toolhand.tool_nodes.results import Cause, ToolError, invalid, unavailable
 
 VARIABLE = "TOOLHAND_SERVE"
@@ -38,6 +41,8 @@ ELSEWHERE = 0
 _NOTE = "service.json"
 _TOKEN = "token"
 
+_ADDRESS = re.compile(r"[\w.:\[\]-]{1,253}:\d{1,5}")
+
 _LONGEST_NOTE = 16 * KIB
 """Longest note that is read [bytes]; one has half a kilobyte."""
 
@@ -57,14 +62,14 @@ class ServiceNote:
         token: File with what the cluster asks for, where Ray's own variables do not say.
     """
 
-    id: str
-    address: str
-    keeper: int
+    id: Annotated[str, Rule("a name", lambda text: bool(re.fullmatch(r"[0-9a-z-]{1,40}", text)))]
+    address: Annotated[str, Rule("HOST:PORT", lambda text: not text or bool(_ADDRESS.fullmatch(text)))]
+    keeper: Annotated[int, Rule("the number of a process", lambda number: number >= 0 and number != 1)]
     folder: str
     own: bool
     ready: bool = False
     began: int | None = None
-    token: str = ""
+    token: Annotated[str, Len(0, 4095)] = ""
 
     @property
     def elsewhere(self) -> bool:
@@ -157,7 +162,7 @@ def of_another_machine(address: str, token: Path | None = None) -> ServiceNote:
     Raises:
         ToolError: INVALID_ARGUMENT for an address that is none, or a file that cannot be read.
     """
-    if not address or not _FIELDS["address"](address):
+    if not _ADDRESS.fullmatch(address):
         raise invalid(f"The address of a cluster must be HOST:PORT, got {address[:60]!r}.")
     if token is not None and not os.access(token, os.R_OK):
         raise invalid(f"The token file {token} cannot be read.")
@@ -182,39 +187,23 @@ def noted(place: Path | None = None) -> ServiceNote | None:
         found = private_folders.private(place)
     except FolderRefused as error:
         raise _refused(error) from error
+    if found is None:
+        return None
     try:
-        return None if found is None else _service(json.loads(read_file(found / _NOTE, _LONGEST_NOTE, found)), found)
+        document = json.loads(read_file(found / _NOTE, _LONGEST_NOTE, found))
+        if "folder" in document:
+            raise ValueError("it may not name a folder")
+        service = record_of(ServiceNote, {**document, "folder": str(found)})
+        if service.own and service.address and not service.address.startswith(f"{HOST}:"):
+            raise ValueError(f"a cluster of one's own is at {HOST}")
+        return service
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, ToolError) as error:
+        why = str(error).rstrip(".")
         raise unavailable(
-            f"{place / _NOTE} cannot be read: {error}.", "Remove it; what was served there may still run."
+            f"{place / _NOTE} cannot be read: {why}.", "Remove it; what was served there may still run."
         ) from error
-
-
-_FIELDS: Mapping[str, Any] = {
-    "id": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9a-z-]{1,40}", value),
-    "address": lambda value: isinstance(value, str) and re.fullmatch(r"([\w.:\[\]-]{1,253}:\d{1,5})?", value),
-    "keeper": lambda value: type(value) is int and value != 1 and value >= 0,
-    "own": lambda value: type(value) is bool,
-    "ready": lambda value: type(value) is bool,
-    "began": lambda value: value is None or type(value) is int,
-    "token": lambda value: isinstance(value, str) and len(value) < 4096,
-}
-"""What a note has, and what each may be."""
-
-
-def _service(document: Any, place: Path) -> ServiceNote:
-    """Raises ValueError where the document is no note."""
-    if not isinstance(document, dict) or document.keys() != _FIELDS.keys():
-        raise ValueError(f"it must have {', '.join(_FIELDS)}")
-    for name, allows in _FIELDS.items():
-        if not allows(document[name]):
-            raise ValueError(f"{name} is {str(document[name])[:40]!r}")
-    service = ServiceNote(**document, folder=str(place))
-    if service.own and service.address and not service.address.startswith(f"{HOST}:"):
-        raise ValueError(f"a cluster of one's own is at {HOST}")
-    return service
 
 
 def running_service() -> ServiceNote:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,42 +42,40 @@ stands with its middle over the point by as much."""
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class AnyOf(GoalPlace):
     """In one of several places, such as any corner."""
 
     places: tuple[GoalPlace, ...]
+
+    on_table: ClassVar[bool] = False
 
     @property
     def words(self) -> str:
         """See GoalPlace."""
         return " or ".join(place.words for place in self.places)
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         faults = [place.fault(moved, change) for place in self.places]
         return None if None in faults else faults[0]
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class Elsewhere(GoalPlace):
     """On the table, and not in a place."""
 
     place: GoalPlace
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return f"not {self.place.words}"
+    on_table: ClassVar[bool] = False
+    phrase: ClassVar[str] = "not {p.place.words}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         if self.place.fault(moved, change) is None:
             return f"{moved} is {self.place.words}."
         return change.view.fault_on_table(moved)
 
 
 @dataclass(frozen=True)
-class Apart:
+class Apart(GoalPlace):
     """So far from the nearest of some objects, from edge to edge [m], on any side."""
 
     metres: float
@@ -87,10 +86,7 @@ class Apart:
         """See GoalPlace."""
         return f"{100 * self.metres:g} cm from {' and '.join(self.references)}"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
-        if fault := change.view.fault_on_table(moved):
-            return fault
+    def _fault(self, moved: str, change: Change) -> str | None:
         apart = min(gap(change.view.outline(moved), change.view.outline(name)) for name in self.references)
         if abs(apart - self.metres) <= max(MEASURED_M, MEASURED_SHARE * self.metres):
             return None
@@ -98,7 +94,7 @@ class Apart:
 
 
 @dataclass(frozen=True)
-class AtPoint:
+class AtPoint(GoalPlace):
     """Over what the scene camera's image shows at a point.
 
     Attributes:
@@ -109,13 +105,10 @@ class AtPoint:
     point: tuple[float, float]
     ray: tuple[float, float, float]
 
-    @property
-    def words(self) -> str:
-        """See GoalPlace."""
-        return "at ({:.3f}, {:.3f}) in the picture".format(*self.point)
+    on_table: ClassVar[bool] = False
+    phrase: ClassVar[str] = "at ({p.point[0]:.3f}, {p.point[1]:.3f}) in the picture"
 
-    def fault(self, moved: str, change: Change) -> str | None:
-        """See GoalPlace."""
+    def _fault(self, moved: str, change: Change) -> str | None:
         lowest = float(change.view.points(moved)[:, 2].min())
         eye, ray = change.T_base_camera[:3, 3], change.T_base_camera[:3, :3] @ np.asarray(self.ray)
         spot = (eye + ray * ((lowest - eye[2]) / ray[2]))[:2]

@@ -204,7 +204,7 @@ def test_boxes_cover_every_column_and_nothing_beside_them() -> None:
     rng = np.random.default_rng(0)
     columns = np.where(rng.random((40, 30)) < 0.6, rng.uniform(0.01, 0.2, (40, 30)), 0.0)
     columns[10:20, 5:25] = 0.071
-    top = covered(column_boxes(columns, grid(columns), 0.0), grid(columns))
+    top = covered(column_boxes(columns, grid(columns)), grid(columns))
     assert ((top > 0) == (columns > 0)).all()
     assert (top >= columns - 1e-9).all()
     assert (top - columns).max() < 0.01
@@ -213,14 +213,14 @@ def test_boxes_cover_every_column_and_nothing_beside_them() -> None:
 def test_a_level_block_is_one_box_to_the_edge_of_the_map() -> None:
     columns = np.zeros((40, 30))
     columns[35:, 10:] = 0.05
-    assert len(column_boxes(columns, grid(columns), 0.0)) == 1
-    assert column_boxes(np.zeros((40, 30)), grid(columns), 0.0) == ()
+    assert len(column_boxes(columns, grid(columns))) == 1
+    assert column_boxes(np.zeros((40, 30)), grid(columns)) == ()
 
 
 def test_a_gap_of_one_cell_between_two_objects_stays_open() -> None:
     columns = np.zeros((40, 30))
     columns[10:20], columns[21:30] = 0.05, 0.055
-    top = covered(column_boxes(columns, grid(columns), 0.0), grid(columns))
+    top = covered(column_boxes(columns, grid(columns)), grid(columns))
     assert not top[20].any()
 
 

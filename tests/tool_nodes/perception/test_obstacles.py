@@ -10,7 +10,7 @@ from tests.refusals import refused
 from toolhand.sim.camera.ray import RayCamera, scene_camera
 from toolhand.sim.camera.sensor import SensorNoise
 from toolhand.tool_nodes import geometry, workspace
-from toolhand.tool_nodes.perception.heights import height_map, on_surface
+from toolhand.tool_nodes.perception.heights import SeenTable, height_map, on_surface
 from toolhand.tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import BoolArray, Box, FloatArray, Frame
@@ -159,7 +159,7 @@ def test_the_height_map_knows_tops_table_and_what_is_unseen() -> None:
 
 def test_a_finer_height_map_has_smaller_cells() -> None:
     frame = make_image((0.45, 0.0, BOX.format(yaw=0)))
-    assert height_map(frame, cell=0.005).heights.shape == (140, 240)
+    assert SeenTable(frame, 0.005).heights().heights.shape == (140, 240)
 
 
 def test_the_same_image_gives_the_same_boxes() -> None:

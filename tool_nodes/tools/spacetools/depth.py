@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from toolhand.tool_nodes.drawing import colourize_depth
 from toolhand.tool_nodes.geometry import backproject
 from toolhand.tool_nodes.perception.prompts import depth_by
-from toolhand.tool_nodes.ports import DepthEstimator
+from toolhand.tool_nodes.ports import Answer, DepthEstimator
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.arguments import ImageIndex
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import tool
+
+DepthAndFocal = tuple[NDArray[np.float32], float]
+"""Depth (H, W) [m], and the focal length [px]."""
 
 
 def depth_range(depth: NDArray[np.float32]) -> str:
@@ -57,18 +60,7 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        answer = depth_by(self._estimator, image_index)
-        depth, focal = answer.value
-        h, w = depth.shape
-        return ToolResult(
-            value={"depth_map": depth, "focal_length_px": focal, "width": w, "height": h},
-            text=f"Estimated depth map for {w}x{h} image. Focal length: {focal:.1f}px. "
-            f"Depth range: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}) to reference the depth data and "
-            "$focal_length_px (float) to reference the focal length.",
-            **shown_depth(depth, bar=True),
-            variables={"depth_map": depth, "focal_length_px": focal},
-            backend=answer.backend,
-        )
+        return depth_result(depth_by(self._estimator, image_index))
 
     @tool(
         "depth_estimator.estimate_depth_with_pointcloud",
@@ -82,16 +74,35 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        answer = depth_by(self._estimator, image_index)
-        depth, focal = answer.value
-        h, w = depth.shape
-        cloud = cloud_of(depth, focal, image_index)
-        return ToolResult(
-            value={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal, "width": w, "height": h},
-            text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "
-            f"Depth range in point cloud: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}), "
-            f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
-            **shown_depth(depth, bar=True),
-            variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
-            backend=answer.backend,
-        )
+        return cloud_result(depth_by(self._estimator, image_index), image_index)
+
+
+def depth_result(answer: Answer[DepthAndFocal]) -> ToolResult:
+    """What the estimate of an image's depth is to the one who called the tool. Raises ToolError NO_DEPTH."""
+    depth, focal = answer.value
+    h, w = depth.shape
+    return ToolResult(
+        value={"depth_map": depth, "focal_length_px": focal, "width": w, "height": h},
+        text=f"Estimated depth map for {w}x{h} image. Focal length: {focal:.1f}px. "
+        f"Depth range: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}) to reference the depth data and "
+        "$focal_length_px (float) to reference the focal length.",
+        **shown_depth(depth, bar=True),
+        variables={"depth_map": depth, "focal_length_px": focal},
+        backend=answer.backend,
+    )
+
+
+def cloud_result(answer: Answer[DepthAndFocal], image: SessionImage) -> ToolResult:
+    """The same with the points (H*W, 3) of the image."""
+    depth, focal = answer.value
+    h, w = depth.shape
+    cloud = cloud_of(depth, focal, image)
+    return ToolResult(
+        value={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal, "width": w, "height": h},
+        text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "
+        f"Depth range in point cloud: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}), "
+        f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
+        **shown_depth(depth, bar=True),
+        variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
+        backend=answer.backend,
+    )
