@@ -39,7 +39,7 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
     assert list(read_rollouts(folder)) == records
     assert len(GroupCredit.of(records).grpo) == 2
     write_group_page(records, ImageStore(folder), tmp_path / "page.html")
-    with pytest.raises(ToolError, match="choose a new folder") as caught:
+    with pytest.raises(ToolError, match="nothing is replaced") as caught:
         branch(PLAN, 0, 2, folder, 2)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
