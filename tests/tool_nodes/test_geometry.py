@@ -71,6 +71,16 @@ def test_transform_keeps_single_precision_and_unknown_points() -> None:
     assert np.allclose(out[1], [1, 0, 0])
 
 
+@pytest.mark.parametrize("count", [10, 20_000])
+def test_a_part_of_a_cloud_is_mapped_to_the_bytes_of_the_whole(count: int) -> None:
+    rng = np.random.default_rng(0)
+    cloud = rng.normal(size=(40_000, 3)).astype(np.float32)
+    T = geometry.pose(geometry.matrix_from_quat_wxyz(rng.normal(size=4)), rng.normal(size=3))
+    whole = geometry.transform(T, cloud)
+    assert geometry.transform_part(T, cloud[:count]).tobytes() == whole[:count].tobytes()
+    assert geometry.heights(T, cloud[:count]).tobytes() == whole[:count, 2].tobytes()
+
+
 @pytest.mark.parametrize("angle", [0.0, 1e-7, 0.3, np.pi / 2, np.pi - 1e-7, np.pi])
 def test_rotation_angle_is_accurate_at_both_ends(angle: float) -> None:
     start = geometry.rotation_z(0.7)

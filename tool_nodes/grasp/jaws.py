@@ -221,9 +221,9 @@ def _contact(
 
 def _extent(values: NDArray[np.float32], where: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least and greatest value (N,) of each row where asked; (0, 0) for a row with none."""
-    places = np.flatnonzero(where)  # mostly few: a row's are one piece of what is picked
-    starts = np.searchsorted(places, np.arange(len(values)) * values.shape[1])
-    some = np.diff(starts, append=len(places)) > 0
+    places = where.ravel().nonzero()[0]  # mostly few: a row's are one piece of what is picked
+    edges = np.searchsorted(places, np.arange(len(values) + 1) * values.shape[1])
+    starts, some = edges[:-1], edges[1:] > edges[:-1]
     low, high = np.zeros((2, len(values)))
     if len(places):
         picked = values.ravel()[places]

@@ -113,11 +113,10 @@ class AnalyticGraspGenerator:
         known_points(cloud[mask])
         depth, kept = SeenDepth.of(cloud, mask, T)
         kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud.take(depth.rows, axis=0)
-        points = geometry.transform(T, cloud)
-        table = levelled(points, around, points[kept, :2].mean(axis=0, dtype=float))
+        masked = cloud[kept]
+        table = levelled(cloud, around, geometry.transform_part(T, masked)[:, :2].mean(axis=0, dtype=float), T)
         T_levelled = table.T @ T
-        depth, points = replace(depth, T_base_camera=T_levelled), geometry.transform(T_levelled, cloud)
-        masked = points[kept]
+        depth, masked = replace(depth, T_base_camera=T_levelled), geometry.transform_part(T_levelled, masked)
         own = flattened(masked, table.noise)
         seen = object_points(own, max(MIN_HEIGHT, _OWN_NOISES * table.noise) if own is masked else MIN_HEIGHT)
         support = min(depth.support_height(), float(seen[:, 2].min()))
@@ -131,9 +130,9 @@ class AnalyticGraspGenerator:
         rows = np.argsort(-contact_quality(grasps, self.gripper), kind="stable")
         rows = rows[: min(int(grasps.usable.sum()), _MAX_CHECKED)]
         least = max(LEAST_HEIGHT, _TABLE_NOISES * table.noise)
-        raised = np.flatnonzero((points[:, 2] > workspace.TABLE_Z + least) & ~around)
-        around[raised] = depth.flying(raised)
-        scene = SceneHeights(points, around, shape, self.gripper, least)
+        raised = np.flatnonzero((geometry.heights(T_levelled, cloud) > workspace.TABLE_Z + least) & ~around)
+        flying = depth.flying(raised)
+        scene = SceneHeights(geometry.transform_part(T_levelled, cloud[raised]), flying, shape, self.gripper, least)
         T_base_gripper, room = _roomier_side(scene, grasps.T_base_gripper[rows], tried.tilt[rows] > 0.01)
         clear = room.into == 0.0
         if clear.sum() < _FEW:

@@ -85,17 +85,19 @@ class SeenDepth:
         rows = np.flatnonzero(known & (right >= low[0]) & (right <= high[0]) & (down >= low[1]) & (down <= high[1]))
         right, down, z = right[rows], down[rows], z[rows]
         start = np.array([right.min(), down.min()], dtype=float)
-        u = np.minimum(np.rint((right - start[0]) / pitch).astype(np.int32), _MAX_SIDE - 1)
-        v = np.minimum(np.rint((down - start[1]) / pitch).astype(np.int32), _MAX_SIDE - 1)
+        u, v = (
+            np.minimum(np.rint((at - np.float32(first)) / np.float32(pitch)).astype(np.int32), _MAX_SIDE - 1)
+            for at, first in zip((right, down), start, strict=True)
+        )
         depth = np.full((int(v.max()) + 1, int(u.max()) + 1), np.nan, dtype=np.float32)
         place = v * np.int32(depth.shape[1]) + u
         depth.reshape(-1)[place] = z
         inside = np.zeros(depth.shape, dtype=bool)
-        masked = mask[rows]
-        inside.reshape(-1)[place] = masked
+        masked = np.flatnonzero(mask[rows])
+        inside.reshape(-1)[place[masked]] = True
         inside = trimmed(inside, depth)
         kept = np.zeros(len(cloud), dtype=bool)
-        kept[rows] = inside.ravel()[place] & masked
+        kept[rows[masked]] = inside.ravel()[place[masked]]
         return cls(np.asarray(T_base_camera, float), start, pitch, depth, inside, rows, place), kept
 
     def _measured(self, points: FloatArray, depth: NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:

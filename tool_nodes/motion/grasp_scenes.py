@@ -99,10 +99,14 @@ class GraspScenes:
         """
         wide, _, close, loosest = self.of(T_base_gripper, frame, target)[0]
         ways = [(T, back) for back in ways_back(T_base_gripper) for T in (T_base_gripper, mirrored(T_base_gripper))]
-        # What cannot be reached with the least clearance cannot with more, unless the tips are too deep when less open.
-        within = [(T, back) for T, back in ways if self._planner.reachable(T, loosest, back)]
-        if any(self._planner.reachable(T, close, back) for T, back in within):
-            return 1.0
+        within = False
+        for T, back in ways:
+            # What cannot be reached with the least clearance cannot with more, unless the tips are too deep when less
+            # open.
+            if self._planner.reachable(T, loosest, back):
+                within = True
+                if self._planner.reachable(T, close, back):
+                    return 1.0
         opening = loosest.opening_m or 0.0
         deep = transform(T_base_gripper, self._gripper.tips(opening))[:, 2].min() < loosest.table_z
         if (within or deep) and any(self._planner.reachable(T, wide, back) for T, back in ways):
@@ -171,8 +175,8 @@ class GraspScenes:
 def _levelled(frame: Frame) -> tuple[NDArray[np.float32], SeenTable]:
     """The points (H*W, 3) of an image and its cells, the table brought to its height; its noise counts as table."""
     points = backproject(frame.depth, frame.K)
-    some = transform(frame.T_base_camera, points[::_EVERY])
-    table = levelled(some, np.isnan(some[:, 2]), _MIDDLE)
+    some = points[::_EVERY]
+    table = levelled(some, np.isnan(some[:, 2]), _MIDDLE, frame.T_base_camera)
     frame = replace(frame, T_base_camera=table.T @ frame.T_base_camera)
     cloud = transform(frame.T_base_camera, points)
     lowest = max(MIN_HEIGHT, _TABLE_NOISES * table.noise)

@@ -156,7 +156,8 @@ class GripperModel:
         self.check_opening(opening_m)
         length, angle = self._crank
         cosine = (opening_m / 2.0 + self.pad_face - self.crank.pivot[0]) / length
-        return float(np.clip(np.arccos(np.clip(cosine, -1.0, 1.0)) - angle, self.open_at, self.closed_at))
+        q = float(np.arccos(min(max(cosine, -1.0), 1.0))) - angle
+        return min(max(q, self.open_at), self.closed_at)
 
     def check_opening(self, opening_m: float) -> None:
         """Raises ToolError INVALID_ARGUMENT if the jaws cannot open by `opening_m`."""
@@ -165,7 +166,7 @@ class GripperModel:
 
     def clipped(self, opening_m: float) -> float:
         """The nearest opening that the jaws have [m]."""
-        return float(np.clip(opening_m, 0.0, self.max_opening))
+        return min(max(float(opening_m), 0.0), self.max_opening)
 
     def _end_z(self, opening_m: float) -> float:
         length, angle = self._crank

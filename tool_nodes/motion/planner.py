@@ -95,6 +95,7 @@ class EmbeddedPlanner:
         axes = self._kinematics.axes(robot.park)
         # Which way the first joint turns the arm about the base's Z, and the last one the hand about its own.
         self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
+        self._followed: tuple[tuple[bytes, bytes] | None, FloatArray | None] = None, None
 
     def reseed(self, seed: int) -> None:
         """Answer from now on as a new one with this seed would."""
@@ -311,11 +312,14 @@ class EmbeddedPlanner:
         end = self._kinematics.solve_ik(T, start, _REACHABLE_ITERATIONS)
         if end is not None and not checker.free(end) and checker.hand_refused():
             return False  # most that are blocked are so at the end
-        try:
-            _, path = self._track(start, T)
-        except ToolError:
-            return False
-        return all(checker.free(q) for q in path[::-1])
+        key = start.tobytes(), T.tobytes()
+        if self._followed[0] != key:  # one line is asked about in several scenes
+            try:
+                self._followed = key, self._track(start, T)[1]
+            except ToolError:
+                self._followed = key, None
+        path = self._followed[1]
+        return path is not None and all(checker.free(q) for q in path[::-1])
 
     def _track(self, start: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Joint positions (N, n) along the straight line from start to T, and their parameter (N,) in [0, 1]."""

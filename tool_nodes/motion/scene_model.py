@@ -288,18 +288,16 @@ def _below(model: mujoco.MjModel, bodies: list[int]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoco.MjsGeom:
-    R = np.ascontiguousarray(box.T_parent_box[:3, :3], dtype=float).ravel()
-    quat = np.array([1.0, 0.0, 0.0, 0.0])
-    if not (R[0] == R[4] == R[8] == 1.0):  # most boxes stand along the axes
-        mujoco.mju_mat2Quat(quat, R)
-    return body.add_geom(
-        name=name,
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=np.asarray(box.half_extents, float) + inflate,
-        pos=box.T_parent_box[:3, 3],
-        quat=quat,
-    )
+def _add_boxes(body: mujoco.MjsBody, name: str, boxes: tuple[Box, ...], inflate: float) -> list[mujoco.MjsGeom]:
+    poses, halves = _arrays(boxes)
+    quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(boxes), 1))
+    # Most boxes stand along the axes.
+    for index in np.flatnonzero((np.einsum("nii->ni", poses[:, :3, :3]) != 1.0).any(axis=1)):
+        mujoco.mju_mat2Quat(quats[index], poses[index, :3, :3].ravel())
+    return [
+        body.add_geom(name=f"{name}_{index}", type=mujoco.mjtGeom.mjGEOM_BOX, size=size, pos=pos, quat=quat)
+        for index, (size, pos, quat) in enumerate(zip(halves + inflate, poses[:, :3, 3], quats, strict=True))
+    ]
 
 
 @cache
@@ -328,8 +326,7 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
     )
     obstacles = [plane]
     boxes = spec.worldbody.add_body(name=_BOXES)  # one body, so that MuJoCo looks for near boxes in one tree
-    for index, box in enumerate(scene.boxes):
-        obstacles.append(_add_box(boxes, f"box_{index}", box, scene.margin))
+    obstacles += _add_boxes(boxes, "box", scene.boxes, scene.margin)
     if len(scene.points):
         # A ball has one contact with each part: where all balls touch all parts, no contact may be left out.
         spec.memory = _ARENA_BYTES + _CONTACT_BYTES * len(scene.points) * (len(spec.geoms) + len(scene.attached))
@@ -345,8 +342,7 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
             )
     for geom in obstacles:
         geom.contype, geom.conaffinity = 0, _ROBOT | _HELD
-    for index, box in enumerate(scene.attached):
-        held = _add_box(spec.body(robot.tip_frame), f"held_{index}", box, 0.0)
+    for held in _add_boxes(spec.body(robot.tip_frame), "held", scene.attached, 0.0):
         held.contype, held.conaffinity, held.mass, held.margin = _HELD, 0, 0.0, NEAR
     return compile_spec(spec, robot)
 

@@ -278,13 +278,15 @@ def _join_fragments(
     cells: NDArray[np.int32], small: list[int], sizes: NDArray[np.intp], seen: BoolArray, cell: float
 ) -> None:
     """Joins a small part to the nearest larger one if nothing of the table is seen in the gap between them."""
+    steps = round(_FRAGMENT_GAP_M / cell)
     for label in small:
-        part = cells == label
-        reach = ndimage.binary_dilation(part, _EIGHT, iterations=round(_FRAGMENT_GAP_M / cell), mask=part | ~seen)
-        touched = np.unique(cells[reach])
+        near = window_of(cells == label, steps)
+        part = cells[near] == label
+        reach = ndimage.binary_dilation(part, _EIGHT, iterations=steps, mask=part | ~seen[near])
+        touched = np.unique(cells[near][reach])
         neighbours = [int(k) for k in touched if k not in (0, label) and sizes[k] > sizes[label]]
         if neighbours:
-            cells[part] = max(neighbours, key=lambda k: int(sizes[k]))
+            cells[near][part] = max(neighbours, key=lambda k: int(sizes[k]))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from toolhand.tool_nodes.perception.extents import measure
 from toolhand.tool_nodes.perception.fitted import network
 from toolhand.tool_nodes.perception.joining import Joined, RegionSums, join
 from toolhand.tool_nodes.perception.masks import Window, widened, window_of
-from toolhand.tool_nodes.perception.parts import Pairs, find_pairs, find_patches
+from toolhand.tool_nodes.perception.parts import find_pairs, find_patches
 from toolhand.tool_nodes.perception.relief import MARGIN_PX, Relief, find_relief
 from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, firm_pixels
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
@@ -23,8 +23,9 @@ _ABSORBED = 0.2
 left out, as a fringe between objects [-]; a round figure."""
 _OWN_SHARE = 0.5
 """A low region that has a smaller share of the cluster's own pixels is no object [-]; a round figure."""
-_LIFTED_M = 0.02
-"""What is seen down to this height only may stand on another object [m]; a round figure."""
+_LIFTED_M, _LOW_SHARE = 0.02, 0.03
+"""What is seen down to this height only, but for this share of it, may stand on another object [m], [-]; round
+figures."""
 _LEVEL = 0.7
 """Vertical part of the normal of what something can stand on [-]: up to 45 degrees of slope."""
 _CONTACT = 0.15
@@ -104,7 +105,12 @@ def divide(frame: Frame, surface: Surface, cluster: Cluster, noise: float, taken
     joined = join(RegionSums(relief, patches, pairs), network("joint"))
     shadows = _shadows(joined, relief, cluster.mask[window][:: relief.every, :: relief.every], patches)
     owner, kept = _without_fringes(joined, smallest // relief.every**2, shadows)
-    view = _View(frame, surface, cluster, window, relief, patches, pairs, owner, joined)
+    own = owner[patches]
+    a, b = own.ravel()[pairs.first], own.ravel()[pairs.second]
+    ends = np.stack([pairs.first, pairs.second])[:, a != b]
+    across = ends.ravel(), ends[::-1].ravel()
+    known = np.isfinite(surface.height[window])
+    view = _View(frame, surface, cluster, window, relief, patches, own, across, known, joined)
     parts = [view.part(k) for k in kept]
     chosen = [k for k, part in enumerate(parts) if part is not None]
     numbers = np.array([kept[k] for k in chosen], int)
@@ -160,7 +166,8 @@ def _without_fringes(joined: Joined, smallest: int, shadows: set[int]) -> tuple[
 
 @dataclass(frozen=True)
 class _View:
-    """All that is known of a cluster while its parts are made."""
+    """All that is known of a cluster while its parts are made: `own` (h, w) is the region of each pixel, `across` flat
+    indices (N,) of pixels at a border and of those beyond it, `known` which pixels of the window have a depth."""
 
     frame: Frame
     surface: Surface
@@ -168,15 +175,16 @@ class _View:
     window: Window
     relief: Relief
     patches: NDArray[np.int32]
-    pairs: Pairs
-    owner: NDArray[np.intp]
+    own: NDArray[np.intp]
+    across: tuple[NDArray[np.intp], NDArray[np.intp]]
+    known: BoolArray
     joined: Joined
 
     def part(self, region: int) -> Piece | None:
         """The object of a region; None where too few of its points are known to measure it."""
         support = self._support(region)
-        mask = self._mask(self.owner == region)
-        if np.count_nonzero(np.isfinite(self.surface.height[mask])) < 3:
+        mask = self._mask(self.own == region)
+        if np.count_nonzero(mask[self.window] & self.known) < 3:
             return None
         eye = self.frame.T_base_camera[:3, 3]
         cluster = _cluster(self.surface, eye, mask, max(support, self.cluster.support), self.cluster.within)
@@ -185,13 +193,12 @@ class _View:
         joint = self.joined.weakest(region)
         split = None
         if joint is not None:
-            split = Halves(self._mask(joint.first), self._mask(joint.second), joint.probability)
+            first, second = (self._mask(half[self.patches]) for half in (joint.first, joint.second))
+            split = Halves(first, second, joint.probability)
         return Piece(cluster, self.joined.score_features(region), split)
 
-    def _mask(self, patches: BoolArray) -> BoolArray:
-        """bool (H, W), pixels of some patches."""
-        chosen = np.append(patches, False)[self.patches]
-        chosen &= self.patches > 0
+    def _mask(self, chosen: BoolArray) -> BoolArray:
+        """bool (H, W) of pixels (h, w)."""
         mask = np.zeros(self.cluster.mask.shape, dtype=bool)
         part = mask[self.window]
         part[:] = self.relief.full(chosen, part.shape)
@@ -199,20 +206,17 @@ class _View:
 
     def _support(self, region: int) -> float:
         """Height over the table of what a region stands on [m]: where it touches the level top of another."""
-        own = self.owner[self.patches]
         heights = self.relief.points[..., 2]
-        seen = own == region
-        if float(np.quantile(heights[seen], 0.03)) < _LIFTED_M:
+        seen = self.own == region
+        if np.count_nonzero(heights[seen] < _LIFTED_M) > _LOW_SHARE * np.count_nonzero(seen):
             return 0.0
-        flat = own.ravel()
-        a, b = flat[self.pairs.first], flat[self.pairs.second]
-        inner = np.where(a == region, self.pairs.first, self.pairs.second)
-        outer = np.where(a == region, self.pairs.second, self.pairs.first)
-        across = ((a == region) != (b == region)) & (flat[outer] > 0) & (flat[outer] != self.joined.regions.table)
-        inner, outer = inner[across], outer[across]
+        inner, outer = self.across
+        own = self.own.ravel()
+        beside = (own[inner] == region) & (own[outer] > 0) & (own[outer] != self.joined.regions.table)
+        inner, outer = inner[beside], outer[beside]
         depth, level = self.relief.depth.ravel(), self.relief.normals[..., 2].ravel()
         touching = (np.abs(depth[inner] - depth[outer]) < 0.01 + 3.0 * self.relief.noise) & (level[outer] > _LEVEL)
-        across_px = float(np.ptp(np.nonzero(seen.any(axis=0))[0])) + 1.0
+        across_px = float(np.ptp(np.flatnonzero(seen.any(axis=0)))) + 1.0
         if np.count_nonzero(touching) < _CONTACT * across_px:
             return 0.0
         return float(np.median(heights.ravel()[outer[touching]]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ SCORE_FEATURES = 14
 _SIDES = 8
 """Directions in the image in which extents are kept: their 16 tangents bound the hull [-]."""
 _ANGLES = np.arange(_SIDES) * np.pi / _SIDES
+_NEXT, _BEFORE = np.roll(np.arange(2 * _SIDES), -1), np.roll(np.arange(2 * _SIDES), 1)
+"""Neighbours of each tangent."""
 _PAIR_COLUMNS = (0, 2, 3, 5, 7, 10, 13, 14, 15, 16)
 """Features of pixel pairs whose means a border keeps: bend, step of depth, turn and valley at two reaches, and
 changes of brightness and hue."""
@@ -36,6 +39,10 @@ _LEVEL, _VALLEY = 1.4, -0.15
 [as features]; round figures."""
 _MOMENTS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 """Products of coordinates whose sums tell how far a region is from a plane."""
+_SQUARE = np.array([_MOMENTS.index((min(i, j), max(i, j))) for i in range(3) for j in range(3)])
+"""Which of them the entries of a matrix (3, 3) of moments are, row by row."""
+_STEPS_M = np.array([[0.15], [0.15], [0.2]])
+"""Bounds of the differences between tops, feet, and a foot and a top [m]; round figures."""
 _FLAT_M = 2e-3
 """What is as thin as this is flat [m]: the noise of a mean over some dozens of pixels."""
 _SURE = 0.5
@@ -73,14 +80,14 @@ class RegionSums:
         self.sums: FloatArray = np.stack(sums, axis=1).astype(float)
         self.whole = max(float(np.count_nonzero(relief.own)), 1.0)
         rows, across = np.nonzero(own)
-        spread = np.column_stack([across, rows]) @ np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-        spread = np.column_stack([spread, points[:, 2].astype(float)])
+        spread = np.outer(np.cos(_ANGLES), across) + np.outer(np.sin(_ANGLES), rows)
         order = np.argsort(members, kind="stable")
+        spread = np.vstack([spread, points[:, 2]])[:, order]
         starts = np.flatnonzero(np.diff(members[order], prepend=-1))
         self.low = np.full((self.count, _SIDES + 1), np.inf)
         self.high = -self.low
-        self.low[members[order][starts]] = np.minimum.reduceat(spread[order], starts, axis=0)
-        self.high[members[order][starts]] = np.maximum.reduceat(spread[order], starts, axis=0)
+        self.low[members[order][starts]] = np.minimum.reduceat(spread, starts, axis=1).T
+        self.high[members[order][starts]] = np.maximum.reduceat(spread, starts, axis=1).T
         self.around = self.borders[:, :, 0].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             self.fill = np.log(self.sums[:, 0] / _hull(self.low, self.high))
@@ -139,6 +146,7 @@ class RegionSums:
         thin = _thinness(sums_a + sums_b)
         width = (high - low)[:, :_SIDES]
         top_a, top_b, foot_a, foot_b = self.high[a, -1], self.high[b, -1], self.low[a, -1], self.low[b, -1]
+        steps = np.array([top_b - top_a, foot_b - foot_a, foot_b - top_a])
         columns = [
             *(border[:, 1:] / length[:, None]).T,
             np.log(length),
@@ -156,9 +164,7 @@ class RegionSums:
             np.einsum("ij,ij->i", mean_a[:, 3:6], mean_b[:, 3:6]),
             10.0 * width.max(axis=1) * pitch,
             10.0 * width.min(axis=1) * pitch,
-            20.0 * np.clip(top_b - top_a, -0.15, 0.15),
-            20.0 * np.clip(foot_b - foot_a, -0.15, 0.15),
-            20.0 * np.clip(foot_b - top_a, -0.2, 0.2),
+            *(20.0 * np.minimum(np.maximum(steps, -_STEPS_M), _STEPS_M)),
             20.0 * np.minimum(foot_a, foot_b),
             np.full(len(a), self.noise / 0.001),
             np.full(len(a), self.rough / 0.005),
@@ -175,23 +181,21 @@ class RegionSums:
             (sums_a[:, 12] + sums_b[:, 12]) / self.whole,
             np.full(len(a), np.log(self.whole) - 6.0),
         ]
-        return np.column_stack(columns).astype(np.float32)
+        return np.array(columns).T.astype(np.float32, order="C")
 
 
 def _thinness(sums: FloatArray) -> FloatArray:
     """(N,) logarithm of the mean square distance [m^2] of regions with sums (N, K) from the planes nearest to them."""
     n = np.maximum(sums[:, :1], 1.0)
     middle, square = sums[:, 13:16] / n, sums[:, 16:22] / n
-    spread = np.empty((len(sums), 3, 3))
-    for k, (i, j) in enumerate(_MOMENTS):
-        spread[:, i, j] = spread[:, j, i] = square[:, k] - middle[:, i] * middle[:, j]
+    spread = square[:, _SQUARE].reshape(-1, 3, 3) - middle[:, :, None] * middle[:, None, :]
     return np.asarray(np.log(np.maximum(np.linalg.eigvalsh(spread)[:, 0], 0.0) + _FLAT_M**2), float)
 
 
 def _hull(low: FloatArray, high: FloatArray) -> FloatArray:
     """(N,) area of the polygon between tangents at distances (N, 9) [px^2]: a little more than that of the hull."""
     reach = np.concatenate([high[:, :_SIDES], -low[:, :_SIDES]], axis=1) + 0.5
-    beside = np.roll(reach, -1, axis=1) + np.roll(reach, 1, axis=1)
+    beside = reach[:, _NEXT] + reach[:, _BEFORE]
     turn = np.pi / _SIDES
     sides = np.maximum(beside - 2.0 * np.cos(turn) * reach, 0.0)
     return np.maximum((reach * sides).sum(axis=1) * (0.5 / np.sin(turn)), 1.0)
@@ -234,13 +238,13 @@ class Joined:
 
     def weakest(self, region: int) -> Joint | None:
         """The joint within a region that is most likely wrong, by how much of the region it would take."""
-        return max(self._inside(region), key=lambda joint: _loss(joint, self.pixels), default=None)
+        return max(self._within.get(region, ()), key=lambda found: found[1], default=(None,))[0]
 
     def score_features(self, region: int) -> NDArray[np.float32]:
         """(SCORE_FEATURES,) of a region."""
         own = self.regions.sums[region]
-        inside = self._inside(region)
-        losses = [_loss(joint, self.pixels) / own[0] for joint in inside]
+        inside = self._within.get(region, [])
+        losses = [loss / own[0] for _, loss in inside]
         near = self.regions.neighbours(region)
         same, others = self.same[region, near], self.regions.sums[near, 0]
         gains = same * others / (own[0] + others)
@@ -255,7 +259,7 @@ class Joined:
                 gains.max(initial=0.0),
                 gains.sum(),
                 same.max(initial=0.0),
-                min((joint.probability for joint in inside), default=1.0),
+                min((joint.probability for joint, _ in inside), default=1.0),
                 np.log(own[1]) + 6.0,
                 borders[:, 2].sum() / length if length else 1.0,
                 length / np.sqrt(own[0]),
@@ -268,13 +272,15 @@ class Joined:
             np.float32,
         )
 
-    def _inside(self, region: int) -> list[Joint]:
-        return [joint for joint in self.joints if self.owner[int(np.argmax(joint.first))] == region]
-
-
-def _loss(joint: Joint, pixels: FloatArray) -> float:
-    """Pixels that are too many, on average, because of a joint."""
-    return (1.0 - joint.probability) * float(min(pixels[joint.first].sum(), pixels[joint.second].sum()))
+    @cached_property
+    def _within(self) -> dict[int, list[tuple[Joint, float]]]:
+        """The joints within each region, and pixels that are too many, on average, because of each."""
+        found: dict[int, list[tuple[Joint, float]]] = {}
+        for joint in self.joints:
+            sizes = self.pixels[joint.first].sum(), self.pixels[joint.second].sum()
+            loss = (1.0 - joint.probability) * float(min(sizes))
+            found.setdefault(int(self.owner[np.argmax(joint.first)]), []).append((joint, loss))
+        return found
 
 
 def join(regions: RegionSums, judge: JointJudge, watch: JointObserver | None = None) -> Joined:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
+from toolhand.tool_nodes.geometry import heights, transform_part
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
 _NEAR_M = 0.015
@@ -35,19 +36,23 @@ class Levelled:
     noise: float
 
 
-def levelled(points: NDArray[np.float32], mask: BoolArray, about: FloatArray) -> Levelled:
+def levelled(
+    points: NDArray[np.float32], mask: BoolArray, about: FloatArray, T_base: FloatArray | None = None
+) -> Levelled:
     """Fits the table.
 
     Args:
-        points: (N, 3) points in the base frame [m].
+        points: (N, 3) points in the base frame, or in another one [m].
         mask: (N,) True on what is no table.
         about: (2,) where the correction turns about, base frame [m].
+        T_base: (4, 4) pose of the points' frame, where it is not the base frame.
     """
-    z = np.ascontiguousarray(points[:, 2])
+    T_base = np.eye(4) if T_base is None else T_base
+    z = heights(T_base, points)
     rows = np.flatnonzero((np.abs(z - workspace.TABLE_Z) < _NEAR_M) & ~mask)
     if len(rows) < _LEAST_POINTS:
         return Levelled(np.eye(4), 0.0)
-    table = points[rows[:: max(len(rows) // _TAKEN, 1)]].astype(float)
+    table = transform_part(T_base, points[rows[:: max(len(rows) // _TAKEN, 1)]]).astype(float)
     terms = np.column_stack([table[:, :2] - about, np.ones(len(table))])
     height = table[:, 2] - workspace.TABLE_Z
     kept = np.ones(len(table), dtype=bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,6 +45,19 @@ def dilated(mask: BoolArray, diagonally: bool = False) -> BoolArray:
     grown[:, 1:] |= rows[:, :-1]
     grown[:, :-1] |= rows[:, 1:]
     return grown
+
+
+def grown(mask: BoolArray, by: int) -> BoolArray:
+    """The mask (H, W) and all that is no farther from it than so many pixels."""
+    height, width = mask.shape
+    # A disc is a stack of bars: how many pixels of the mask lie under a bar is a difference of sums along the row.
+    sums = np.cumsum(np.pad(mask, ((by, by), (by + 1, by))), axis=1, dtype=np.int32)
+    found = np.zeros(mask.shape, dtype=bool)
+    for row in range(2 * by + 1):
+        half = math.isqrt(by**2 - (row - by) ** 2)
+        under = sums[row : row + height]
+        found |= under[:, by + half + 1 :][:, :width] != under[:, by - half :][:, :width]
+    return found
 
 
 def eroded(mask: BoolArray, diagonally: bool = False) -> BoolArray:
@@ -102,7 +116,7 @@ def votes_at(frame: Frame, points: Sequence[tuple[float, float]], masks: Sequenc
         u, v = pixel(point, frame.size)
         hits = np.array([mask[v, u] for mask in masks], dtype=bool)
         if not hits.any():
-            distances = np.array([_distance(mask, u, v) for mask in masks])
+            distances = np.array([miss_px(mask, u, v) for mask in masks])
             hits = distances <= min(_NEAR_MISS_PX, distances.min(initial=np.inf))
         votes += hits
     if not votes.any():
@@ -111,7 +125,7 @@ def votes_at(frame: Frame, points: Sequence[tuple[float, float]], masks: Sequenc
     return votes
 
 
-def _distance(mask: BoolArray, u: int, v: int) -> float:
+def miss_px(mask: BoolArray, u: int, v: int) -> float:
     """Distance [px] from a pixel to the nearest pixel of a mask, if that is within the near-miss radius; else inf."""
     reach = int(_NEAR_MISS_PX)
     near = mask[max(v - reach, 0) : v + reach + 1, max(u - reach, 0) : u + reach + 1]

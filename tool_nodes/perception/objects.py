@@ -12,7 +12,7 @@ from toolhand.tool_nodes.geometry import pixel
 from toolhand.tool_nodes.perception.clusters import Cluster, find_clusters, least_pixels, shell_and_others
 from toolhand.tool_nodes.perception.division import Halves, Piece, divide, divisible, united
 from toolhand.tool_nodes.perception.fitted import network
-from toolhand.tool_nodes.perception.masks import dilated, eroded, expected_iou, widened, window_of
+from toolhand.tool_nodes.perception.masks import Window, dilated, eroded, expected_iou, miss_px, widened, window_of
 from toolhand.tool_nodes.perception.recognition import CONFIDENCE, STRANGE, Look, Recogniser
 from toolhand.tool_nodes.perception.relief import MARGIN_PX, depth_noise
 from toolhand.tool_nodes.perception.stacks import split_candidates
@@ -34,6 +34,11 @@ _BETTER = 1.2
 _FEWER = 3.0
 """What one product has over two that explain as much [logarithm of odds]: a fragment is taken for one more easily than
 a pair for one."""
+_LEAST_LIMIT = STRANGE + CONFIDENCE * _EXPLAINED - 1.5
+"""Two parts are no product whose colours add less than this to every product's likelihood at most [log likelihood]:
+then none explains them; 1.5 for what few pixels say wrongly."""
+_FEW = 48
+"""Pixels of a part that this is read from [-]: a fifth of the sample, which errs by 1 then."""
 _EVEN = (0.4, 0.6)
 """Between these probabilities it is not known whether an object is one or two [-]: a refusal costs the attempt, and a
 guess is right nearly as often as wrong."""
@@ -68,7 +73,8 @@ class SegmentedObject:
 
 
 class FrameObjects:
-    """The objects of one frame before they have names. What a cluster consists of is found when it is asked for.
+    """The objects of one frame before they have names. What a cluster consists of is found when it is asked for, and
+    of a part what it is.
 
     Args:
         frame: The image.
@@ -80,7 +86,8 @@ class FrameObjects:
         self.clusters = find_clusters(frame, self.surface)
         self._frame = frame
         self._recogniser = recogniser
-        self._known: dict[int, tuple[SegmentedObject, ...]] = {}
+        self._known: dict[int, list[Piece]] = {}
+        self._found: dict[tuple[int, int], list[SegmentedObject]] = {}
         self._divisible = divisible(self.surface, self.clusters)
         self._noise = depth_noise(frame, self.surface)
         self._occupied = np.zeros(frame.depth.shape, dtype=np.int16)
@@ -88,47 +95,64 @@ class FrameObjects:
             self._occupied[cluster.window][cluster.mask[cluster.window]] = number
 
     def near(self, points: Sequence[tuple[float, float]]) -> list[SegmentedObject]:
-        """The objects of the clusters that normalized points (x, y) are on, or close to."""
-        height, width = self._frame.depth.shape
-        chosen = []
-        for k, cluster in enumerate(self.clusters):
-            rows, columns = widened(cluster.window, MARGIN_PX)
-            if any(
-                rows.start <= y * height <= rows.stop and columns.start <= x * width <= columns.stop for x, y in points
-            ):
-                chosen.append(k)
-        return self.seen(chosen)
+        """The objects that normalized points (x, y) are on, or near to where they are on none.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for what is no point.
+        """
+        chosen: set[tuple[int, int]] = set()
+        for u, v in (pixel(point, self._frame.size) for point in points):
+            parts = {
+                (k, n): part.cluster.mask
+                for k, cluster in enumerate(self.clusters)
+                if _within(widened(cluster.window, MARGIN_PX), u, v)
+                for n, part in enumerate(self._parts(k))
+            }
+            on = {number for number, mask in parts.items() if mask[v, u]}
+            chosen |= on or {number for number, mask in parts.items() if np.isfinite(miss_px(mask, u, v))}
+        return self._listed(chosen)
 
     def split_at(self, points: Sequence[tuple[float, float]]) -> Halves | None:
         """How the object under the first of normalized points may as well be two; None where that is clear."""
         u, v = pixel(points[0], self._frame.size)
         return next((item.split for item in self.near(points[:1]) if item.cluster.mask[v, u]), None)
 
-    def seen(self, chosen: Iterable[int] | None = None) -> list[SegmentedObject]:
-        """The objects of some of the clusters, or of all: the first of each, then what else they hold."""
-        apart = [self._apart(k) for k in (range(len(self.clusters)) if chosen is None else chosen)]
-        return [objects[0] for objects in apart if objects] + [item for objects in apart for item in objects[1:]]
+    def seen(self) -> list[SegmentedObject]:
+        """All objects: the first of each cluster, then what else they hold."""
+        return self._listed((k, n) for k in range(len(self.clusters)) for n in range(len(self._parts(k))))
 
-    def _apart(self, k: int) -> tuple[SegmentedObject, ...]:
+    def _listed(self, chosen: Iterable[tuple[int, int]]) -> list[SegmentedObject]:
+        """The objects of some parts, given by the numbers of cluster and part, as `seen` lists them."""
+        found = [(n, self._objects(k, n)) for k, n in sorted(chosen)]
+        first = [item for n, objects in found for item in objects[: n == 0]]
+        return first + [item for n, objects in found for item in objects[n == 0 :]]
+
+    def _objects(self, k: int, n: int) -> list[SegmentedObject]:
+        """What part n of cluster k is: one object or two."""
+        if (k, n) not in self._found:
+            part, others = self._parts(k)[n], _without(self._parts(k), n)
+            known = [(part, self._look(part.cluster, others))]
+            if k in self._divisible and self._recogniser.items:
+                known = self._halved(*known[0], others)
+            self._found[k, n] = [self._object(*one) for one in known]
+        return self._found[k, n]
+
+    def _parts(self, k: int) -> list[Piece]:
+        """What cluster k consists of."""
         if k not in self._known:
-            self._known[k] = self._taken_apart(self.clusters[k], k)
+            self._known[k] = self._taken_apart(k)
         return self._known[k]
 
-    def _taken_apart(self, cluster: Cluster, number: int) -> tuple[SegmentedObject, ...]:
-        if number not in self._divisible:
-            if cluster.within is not None:
-                return ()  # it is a part of the container that it stands in
-            return (self._object(Piece(cluster, np.zeros(0, np.float32)), self._look(cluster, ())),)
-        cluster, taken = self._divisible[number], self._occupied > 0
+    def _taken_apart(self, k: int) -> list[Piece]:
+        if k not in self._divisible:
+            cluster = self.clusters[k]  # what stands in a container is a part of it
+            return [Piece(cluster, np.zeros(0, np.float32))] if cluster.within is None else []
+        cluster, taken = self._divisible[k], self._occupied > 0
         division = divide(self._frame, self.surface, cluster, self._noise, taken, least_pixels(self._frame))
         parts, same = list(division.parts), division.same.copy()
         if cluster.hollow and parts:
             parts, same = self._container(cluster, parts, same)
-        looks = self._looks([part.cluster for part in parts])
-        if self._recogniser.items:
-            parts, looks = self._joined(parts, looks, same)
-            parts, looks = self._halved(parts, looks)
-        return tuple(self._object(part, look) for part, look in zip(parts, looks, strict=True))
+        return self._joined(parts, same) if self._recogniser.items else parts
 
     def _container(self, cluster: Cluster, parts: list[Piece], same: FloatArray) -> tuple[list[Piece], FloatArray]:
         """The parts of a container with its walls and floor as one, which comes first, and without the table."""
@@ -143,58 +167,60 @@ class FrameObjects:
         same[0] = same[:, 0] = -1.0
         return [replace(parts[shell[0]], cluster=whole, split=None), *(parts[k] for k in others)], same
 
-    def _joined(
-        self, parts: list[Piece], looks: list[Look], same: NDArray[np.floating]
-    ) -> tuple[list[Piece], list[Look]]:
+    def _joined(self, parts: list[Piece], same: FloatArray) -> list[Piece]:
         """Parts joined where a product explains both together better than geometry and products tell them apart."""
         eye = self._frame.T_base_camera[:3, 3]
-        gains = [self._evidence(look) for look in looks]
+        limits = [self._colour_limits(part.cluster) for part in parts] if (same >= 0.0).any() else []
         while True:
             best = None
-            for i in range(len(parts)):
-                for j in range(i + 1, len(parts)):
-                    if same[i, j] < 0.0:
-                        continue
-                    whole = united(self.surface, eye, [parts[i].cluster, parts[j].cluster])
-                    look = self._look(whole, [part.cluster for k, part in enumerate(parts) if k not in (i, j)])
-                    gain = self._evidence(look, _EXPLAINED)
-                    more = gain + _FEWER + _odds(same[i, j]) - max(gains[i], gains[j])
-                    if gain > _EXPLAINED and more > 0.0 and (best is None or more > best[0]):
-                        best = more, i, j, whole, look, gain
+            for i, j in zip(*np.nonzero(np.triu(same >= 0.0, 1)), strict=True):
+                pixels, most = zip(limits[i], limits[j], strict=True)
+                if np.average(most, axis=0, weights=pixels).max() < _LEAST_LIMIT:
+                    continue
+                whole = united(self.surface, eye, [parts[i].cluster, parts[j].cluster])
+                others = _without(parts, i, j)
+                gain = self._evidence(self._look(whole, others), _EXPLAINED)
+                if gain > _EXPLAINED:
+                    alone = max(self._evidence(self._look(parts[k].cluster, _without(parts, k))) for k in (i, j))
+                    more = gain + _FEWER + _odds(same[i, j]) - alone
+                    if more > 0.0 and (best is None or more > best[0]):
+                        best = more, i, j, whole
             if best is None:
-                return parts, looks
-            _, i, j, whole, look, gain = best
+                return parts
+            _, i, j, whole = best
             larger = max(parts[i], parts[j], key=lambda part: np.count_nonzero(part.cluster.mask))
-            parts[i], looks[i], gains[i] = replace(larger, cluster=whole, split=None), look, gain
+            parts[i] = replace(larger, cluster=whole, split=None)
             same[i] = np.maximum(same[i], same[j])
             same[:, i] = same[i]
             same[i, i] = -1.0
             same = np.delete(np.delete(same, j, axis=0), j, axis=1)
-            del parts[j], looks[j], gains[j]
+            del parts[j], limits[j]
+            limits[i] = self._colour_limits(whole)
 
-    def _halved(self, parts: list[Piece], looks: list[Look]) -> tuple[list[Piece], list[Look]]:
-        """Parts that are two products, by a weak joint or one upon the other, where these explain far more."""
-        out: list[tuple[Piece, Look]] = []
-        for k, (part, look) in enumerate(zip(parts, looks, strict=True)):
-            whole = self._evidence(look)
-            found, best = [(part, look)], 0.0
-            others = [other.cluster for n, other in enumerate(parts) if n != k]
-            for halves, against in self._ways(part) if whole < _EXPLAINED else ():
-                seen, gains = [], []
-                for half, rest in (halves, halves[::-1]):
-                    seen.append(self._look(half, [rest, *others]))
-                    gains.append(self._evidence(seen[-1], _EXPLAINED))
-                    if gains[-1] <= max(_EXPLAINED, whole + _BETTER):
-                        break
-                else:
-                    if sum(gains) - whole - against <= best:
-                        continue
+    def _halved(self, part: Piece, look: Look, others: Sequence[Cluster]) -> list[tuple[Piece, Look]]:
+        """A part as two products, by a weak joint or one upon the other, where these explain far more; else as it is.
+
+        Args:
+            part: The part.
+            look: How it looks.
+            others: What else its cluster holds.
+        """
+        whole = self._evidence(look)
+        found, best = [(part, look)], 0.0
+        for halves, against in self._ways(part) if whole < _EXPLAINED else ():
+            seen, gains = [], []
+            for half, rest in (halves, halves[::-1]):
+                seen.append(self._look(half, [rest, *others]))
+                gains.append(self._evidence(seen[-1], _EXPLAINED))
+                if gains[-1] <= max(_EXPLAINED, whole + _BETTER):
+                    break
+            else:
+                if sum(gains) - whole - against > best:
                     best = sum(gains) - whole - against
                     found = [
                         (replace(part, cluster=half, split=None), one) for half, one in zip(halves, seen, strict=True)
                     ]
-            out += found
-        return [part for part, _ in out], [look for _, look in out]
+        return found
 
     def _ways(self, part: Piece) -> Iterator[tuple[tuple[Cluster, Cluster], float]]:
         """How a part may be two objects, and what geometry says against it [logarithm of odds]."""
@@ -210,6 +236,11 @@ class FrameObjects:
             ]
             if len(halves) == 2 and all(len(half.extents.outline) > 2 for half in halves):
                 yield (halves[0], halves[1]), _odds(split.same)
+
+    def _colour_limits(self, cluster: Cluster) -> tuple[int, FloatArray]:
+        """Pixels of a cluster, and what their colours may add to the log-likelihood of each product at most."""
+        colours = self._frame.rgb[self._sample(cluster, _FEW)]
+        return int(np.count_nonzero(cluster.mask)), self._recogniser.colour_limits(colours)
 
     def _evidence(self, look: Look, least: float = 0.0) -> float:
         """How much better a product explains a look than nothing known does [logarithm of odds]; 0 below `least`."""
@@ -232,10 +263,6 @@ class FrameObjects:
             split = split if even and readings[0].item is None else None
         return SegmentedObject(part.cluster, look, iou, split, features)
 
-    def _looks(self, parts: list[Cluster]) -> list[Look]:
-        """Parts of one cluster with their looks, as far as other objects hide them."""
-        return [self._look(part, [other for other in parts if other is not part]) for part in parts]
-
     def _look(self, part: Cluster, others: Iterable[Cluster]) -> Look:
         """The look of one part beside others of its cluster."""
         near = widened(part.window, _TOUCH_PX)
@@ -250,11 +277,7 @@ class FrameObjects:
         rows, columns = cluster.window
         mask = cluster.mask[cluster.window]
         height, width = frame.depth.shape
-        # Pixels on the outline mix the object's colour with the background's.
-        core = eroded(mask)
-        v, u = np.nonzero(core if core.any() else mask)
-        chosen = np.linspace(0, len(v) - 1, min(len(v), _SAMPLE)).astype(int)
-        v, u = v[chosen] + rows.start, u[chosen] + columns.start
+        v, u = self._sample(cluster, _SAMPLE)
         levels = (surface.height[v, u] - cluster.support) / cluster.extents.size[2]
         beyond = rows.start <= 1 or columns.start <= 1 or rows.stop >= height - 1 or columns.stop >= width - 1
         return Look(
@@ -265,6 +288,16 @@ class FrameObjects:
             cut=beyond or cluster.within is not None or self._hidden(cluster, occupied, number),
             clear=cluster.rim is not None and self._sees_through(mask, surface.height[cluster.window] / cluster.rim),
         )
+
+    @staticmethod
+    def _sample(cluster: Cluster, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows and columns of at most so many pixels of a cluster, not on its outline: there colours mix."""
+        rows, columns = cluster.window
+        mask = cluster.mask[cluster.window]
+        core = eroded(mask)
+        v, u = np.nonzero(core if core.any() else mask)
+        chosen = np.linspace(0, len(v) - 1, min(len(v), count)).astype(int)
+        return v[chosen] + rows.start, u[chosen] + columns.start
 
     @staticmethod
     def _sees_through(mask: BoolArray, levels: NDArray[np.float32]) -> bool:
@@ -287,6 +320,17 @@ class FrameObjects:
             return False
         depth = self._frame.depth[widened(cluster.window, _TOUCH_PX)]
         return _median(depth[around]) < _median(depth[mine])
+
+
+def _within(window: Window, u: int, v: int) -> bool:
+    """Whether a window holds a pixel, or ends at it."""
+    rows, columns = window
+    return bool(rows.start <= v <= rows.stop and columns.start <= u <= columns.stop)
+
+
+def _without(parts: Sequence[Piece], *left_out: int) -> list[Cluster]:
+    """The clusters of some parts without those of some numbers."""
+    return [part.cluster for k, part in enumerate(parts) if k not in left_out]
 
 
 def _median(depth: NDArray[np.float32]) -> float:

@@ -23,6 +23,8 @@ _SPACING_PX = 7
 """Patches have their middles at least half of this apart [px]: the narrowest object is some 10 px wide."""
 _WALL = 0.3
 """From this probability on a border keeps the middles of patches away [-]; a round figure."""
+_AT_ONCE = 4096
+"""Pairs whose features are computed together [-]: what is in between stays in a core's cache."""
 _FLAT = 1e-3
 """Weight of a step between pixels without any border, so that all are counted [-]."""
 
@@ -47,15 +49,20 @@ class Pairs:
 def find_pairs(relief: Relief, border: Network) -> Pairs:
     """All pairs of neighbouring pixels within a cluster, and how likely a border runs between them."""
     index = np.arange(relief.mask.size).reshape(relief.mask.shape)
-    firsts, seconds, features = [], [], []
+    firsts, seconds = [], []
     for axis in (0, 1):
         one, other = (np.s_[:-1], np.s_[1:]) if axis == 0 else (np.s_[:, :-1], np.s_[:, 1:])
         both = relief.mask[one] & relief.mask[other]
         firsts.append(index[one][both])
         seconds.append(index[other][both])
-        features.append(_pair_features(relief, firsts[-1], axis))
-    every = np.concatenate(features)
-    return Pairs(np.concatenate(firsts), np.concatenate(seconds), every, border.logits(every))
+    first = np.concatenate(firsts)
+    features, logits = np.empty((len(first), FEATURES), np.float32), np.empty(len(first), np.float32)
+    for start, end, axis in ((0, len(firsts[0]), 0), (len(firsts[0]), len(first), 1)):
+        for at in range(start, end, _AT_ONCE):
+            some = slice(at, min(at + _AT_ONCE, end))
+            features[some] = _pair_features(relief, first[some], axis)
+            logits[some] = border.logits(features[some])
+    return Pairs(first, np.concatenate(seconds), features, logits)
 
 
 def _pair_features(relief: Relief, pixels: NDArray[np.intp], axis: int) -> Image32:
@@ -64,7 +71,7 @@ def _pair_features(relief: Relief, pixels: NDArray[np.intp], axis: int) -> Image
     row, column = np.divmod(pixels, width)
     along, last = (row, height - 1) if axis == 0 else (column, width - 1)
     stride = width if axis == 0 else 1
-    places = {k: pixels + (np.clip(along + k, 0, last) - along) * stride for k in range(-6, 8)}
+    places = {k: pixels + (np.minimum(np.maximum(along + k, 0), last) - along) * stride for k in range(-6, 8)}
     z = {k: relief.depth.ravel().take(places[k]) for k in (-3, -1, 0, 1, 2, 4)}
     points, normals, colours = (image.reshape(-1, 3) for image in (relief.points, relief.normals, relief.colour))
     out = np.empty((len(pixels), FEATURES), np.float32)

@@ -134,6 +134,13 @@ class Recogniser:
         """Log-likelihood of the item that explains a look best; -inf where there is none, or none above `floor`."""
         return float(np.max(self.log_likelihood(look, floor), initial=-np.inf))
 
+    def colour_limits(self, pixels: NDArray[np.uint8]) -> FloatArray:
+        """(len(items),) the most that the colours of pixels (N, 3) may add to the log-likelihood of each item."""
+        likely = _likely(shade_and_misfit(pixels, self._palette)[1])
+        either = likely[:, self._main] + np.where(self._main == self._second, 0.0, likely[:, self._second])
+        limits: FloatArray = _COLOUR_WEIGHT * np.mean(np.log(np.minimum(either, 1.0) + _OUTLIER), axis=0)
+        return limits
+
     def readings(self, look: Look) -> list[Reading]:
         """What a look is taken for, then what else it may be, likeliest first; together at most 1.
 
@@ -215,7 +222,7 @@ class Recogniser:
         used, places = np.unique(np.concatenate([self._main[chosen], self._second[chosen]]), return_inverse=True)
         mains, seconds = places[: len(chosen)], places[len(chosen) :]
         shade, misfit = shade_and_misfit(look.pixels, self._palette[used])
-        likely = 1.0 / (1.0 + (misfit / _PIXEL_SCALE) ** 2) ** 1.5
+        likely = _likely(misfit)
         main, second = likely[:, mains], likely[:, seconds]
         parts = [self._parts[k] for k in chosen]
         shares = {part: _secondary_share(part, look.levels) for part in set(parts)}
@@ -231,6 +238,11 @@ class Recogniser:
         lit = ranked[n - 1 - count // 10, np.arange(len(chosen))]
         odd = np.maximum(np.maximum(_LIT_SHADE[0] - lit, lit - _LIT_SHADE[1]), 0.0)
         return term - np.where(count >= 5, np.minimum(odd / 0.08, 4.0), 0.0)
+
+
+def _likely(misfit: FloatArray) -> FloatArray:
+    """Likelihood of pixels of a colour, relative to the best, by their misfits [grey levels]."""
+    return np.asarray(1.0 / (1.0 + (misfit / _PIXEL_SCALE) ** 2) ** 1.5)
 
 
 def _expected_fill(item: CatalogueItem) -> float:

@@ -7,6 +7,7 @@ that counts as a jump grows with the noise that the bare table shows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.perception.masks import Window, filled
+from toolhand.tool_nodes.perception.masks import Window, filled, grown
 from toolhand.tool_nodes.perception.surface import Surface
 from toolhand.tool_nodes.types import BoolArray, Frame
 
@@ -130,18 +131,9 @@ def _around(mask: BoolArray, height: Image32, rough: float) -> tuple[BoolArray, 
 
     What a cluster encloses, or nearly so, may be the low floor of an object, and is not sure.
     """
-    closed = filled(_nearer(_nearer(mask, _CLOSED_PX), -_CLOSED_PX) | mask)
-    around = _nearer(closed, _TABLE_PX)
-    inner = _nearer(closed, _TABLE_PX - 2)
-    return around, around & ~inner & (height < _FLAT_M + 2.0 * rough)
-
-
-def _nearer(mask: BoolArray, by: int) -> BoolArray:
-    """The mask grown by some pixels, or shrunk where `by` is negative."""
-    if by < 0:
-        return ~_nearer(~mask, -by)
-    grown: BoolArray = ndimage.distance_transform_edt(~mask) <= by if mask.any() else mask
-    return grown
+    closed = filled(~grown(~grown(mask, _CLOSED_PX), _CLOSED_PX) | mask)
+    around = grown(closed, _TABLE_PX)
+    return around, around & ~grown(closed, _TABLE_PX - 2) & (height < _FLAT_M + 2.0 * rough)
 
 
 def workspace_pitch() -> float:
@@ -193,10 +185,10 @@ def _flow(depth: Image32, step: np.float32, axis: int) -> Image32:
 
 
 def _evened(image: Image32, flows: tuple[Image32, Image32]) -> Image32:
-    """An image (h, w, ...) after one step of diffusion."""
+    """An image (h, w) after one step of diffusion."""
     out = image.copy()
     for axis, flow in enumerate(flows):
-        moved = np.diff(image, axis=axis) * (flow if image.ndim == 2 else flow[..., None])
+        moved = np.diff(image, axis=axis) * flow
         before, after = (np.s_[:-1], np.s_[1:]) if axis == 0 else (np.s_[:, :-1], np.s_[:, 1:])
         out[before] += moved
         out[after] -= moved
@@ -215,33 +207,32 @@ def shifted(image: Image32, by: int, axis: int) -> Image32:
 
 
 def _tangent(points: Image32, depth: Image32, step: np.float32, axis: int) -> Image32:
-    """(h, w, 3) direction of the surface along an axis, from the side that has no jump."""
-    ahead = shifted(points, _NORMAL_PX, axis) - points
-    behind = points - shifted(points, -_NORMAL_PX, axis)
+    """(3, h, w) direction of the surface along an axis, from the side that has no jump."""
+    ahead = shifted(points, _NORMAL_PX, axis + 1) - points
+    behind = points - shifted(points, -_NORMAL_PX, axis + 1)
     weights = []
     for by in (_NORMAL_PX, -_NORMAL_PX):
         ratio = (shifted(depth, by, axis) - depth) / (step * _NORMAL_PX)
         weights.append(np.float32(1.0) / np.square(np.float32(1.0) + ratio * ratio) + np.float32(1e-6))
-    share = (weights[0] / (weights[0] + weights[1]))[..., None]
-    return np.asarray(behind + share * (ahead - behind), np.float32)
+    return np.asarray(behind + weights[0] / (weights[0] + weights[1]) * (ahead - behind), np.float32)
 
 
 def _normals(points: Image32, depth: Image32, step: np.float32) -> Image32:
-    u, v = _tangent(points, depth, step, 1), _tangent(points, depth, step, 0)
-    normals = np.empty_like(u)
-    for axis in range(3):
-        j, k = (axis + 1) % 3, (axis + 2) % 3
-        normals[..., axis] = v[..., j] * u[..., k] - v[..., k] * u[..., j]
-    normals = _unit(normals)
+    """(h, w, 3) of points (h, w, 3)."""
+    planes = np.ascontiguousarray(np.moveaxis(points, 2, 0))  # images of one number each: many times faster
+    u, v = _tangent(planes, depth, step, 1), _tangent(planes, depth, step, 0)
+    normals = _unit([v[j] * u[k] - v[k] * u[j] for j, k in ((1, 2), (2, 0), (0, 1))])
     flows = (_flow(depth, step, 0), _flow(depth, step, 1))
     for _ in range(2):
-        normals = _evened(normals, flows)
-    return _unit(normals)
+        normals = [_evened(part, flows) for part in normals]
+    return np.stack(_unit(normals), axis=2)
 
 
-def _unit(vectors: Image32) -> Image32:
-    lengths = np.sqrt(np.einsum("ijk,ijk->ij", vectors, vectors))
-    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12))[..., None], np.float32)
+def _unit(vectors: Sequence[Image32]) -> list[Image32]:
+    """Vectors of length 1, as the images (h, w) of their three numbers."""
+    x, y, z = vectors
+    length = np.maximum(np.sqrt(x * x + y * y + z * z), np.float32(1e-12))
+    return [part / length for part in vectors]
 
 
 def _colour(rgb: NDArray[np.uint8]) -> Image32:

@@ -22,7 +22,7 @@ from toolhand.tool_nodes.geometry import rotation_z
 from toolhand.tool_nodes.perception.colours import name_colour, shade_and_misfit
 from toolhand.tool_nodes.perception.extents import Extents
 from toolhand.tool_nodes.perception.frames import fill_holes
-from toolhand.tool_nodes.perception.masks import dilated, eroded, expected_iou, filled, inner_point
+from toolhand.tool_nodes.perception.masks import dilated, eroded, expected_iou, filled, grown, inner_point
 from toolhand.tool_nodes.perception.pixels import PixelPerception
 from toolhand.tool_nodes.perception.recognition import Look, Recogniser
 from toolhand.tool_nodes.perception.surface import find_surface
@@ -326,6 +326,9 @@ def test_the_fast_operations_on_masks_are_those_of_ndimage(mask: BoolArray) -> N
     assert np.array_equal(eroded(mask), ndimage.binary_erosion(mask))
     assert np.array_equal(dilated(mask, diagonally=True), ndimage.binary_dilation(mask, eight))
     assert np.array_equal(eroded(mask, diagonally=True), ndimage.binary_erosion(mask, eight))
+    for by in (1, 4, 8):
+        near = ndimage.distance_transform_edt(~mask) <= by if mask.any() else mask
+        assert np.array_equal(grown(mask, by), near)
     assert np.array_equal(filled(mask), ndimage.binary_fill_holes(mask))
 
 
@@ -350,3 +353,4 @@ def test_looking_only_at_items_over_a_floor_finds_the_same_best_one(
     best = recogniser.score(look)
     if best > floor:
         assert recogniser.score(look, floor) == pytest.approx(best, abs=1e-3)
+    assert (recogniser.log_likelihood(look) <= recogniser.colour_limits(pixels) + 1e-6).all()
