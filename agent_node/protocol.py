@@ -187,7 +187,8 @@ class Protocol:
         ignored = max(len(written) - 1, 0) if self.calls_in_a_turn == "first" else 0
         read = json_call if self.syntax == "json" else python_call
         calls = tuple(read(content) for content in written[: len(written) - ignored])
-        return ParsedTurn(thought, calls, answers[0] if answers else None, "", ignored)
+        # Only a server writes both: what it says beside calls precedes their results.
+        return ParsedTurn(thought, calls, answers[0] if answers and not calls else None, "", ignored)
 
     def _outside_calls(self, text: str) -> str:
         return re.sub(rf"<{self.call}>.*?(?:</{self.call}>|\Z)", "", text, flags=re.DOTALL)

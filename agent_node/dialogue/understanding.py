@@ -69,7 +69,7 @@ class Understanding:
 
         Args:
             words: The utterance.
-            context: What was before it, see `toolhand.agent_node.plan.reader.context_of`.
+            context: Plan and question before it, see `toolhand.agent_node.plan.reader.context_of`.
             pointed: Points of the scene camera's image that its words mean, in order.
         """
         plain = " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())

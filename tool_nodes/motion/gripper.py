@@ -93,7 +93,7 @@ class GripperModel:
         closing: Position of the joint where open, and where closed.
         speed: Speed of the finger joint in simulation [rad/s].
         max_opening: Nominal stroke.
-        crank: What each fingertip hangs on.
+        crank: Joint that carries each fingertip.
         pad_face: Along X, from the arm's end inwards to the pad's face.
         pad_centre, tip_end, finger_base: Along Z, from the arm's end.
         pad_half_size: (y, z) of the pad's face that surely holds.

@@ -203,7 +203,7 @@ class FrameObjects:
         Args:
             part: The part.
             look: How it looks.
-            others: What else its cluster holds.
+            others: Other parts of its cluster.
         """
         whole = self._evidence(look)
         found, best = [(part, look)], 0.0

@@ -48,7 +48,7 @@ class ActionClient(NotedFirst, rclpy.action.ActionClient):
         """For a goal that was not answered: it must not move the arm, whether it was accepted, or will be.
 
         Args:
-            sent: What `send_goal_async` returned.
+            sent: Future of `send_goal_async`.
             goal_id: The goal's id, as it was given to it.
         """
         sent.add_done_callback(_cancel_if_accepted)
