@@ -18,7 +18,7 @@ from toolhand.tool_nodes.grasp.chances import Body, Surroundings, contact_qualit
 from toolhand.tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
 from toolhand.tool_nodes.grasp.hand import TIP_GAP, Hand
 from toolhand.tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
-from toolhand.tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, flattened, known_points, object_points
+from toolhand.tool_nodes.grasp.seen import MIN_HEIGHT, checked_mask, flattened, object_points
 from toolhand.tool_nodes.grasp.seen_depth import SeenDepth
 from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -110,7 +110,6 @@ class AnalyticGraspGenerator:
         mask = checked_mask(cloud, mask, T_base_camera)
         T = np.asarray(T_base_camera, dtype=float)
         cloud = np.asarray(cloud, dtype=np.float32)
-        known_points(cloud[mask])
         depth, kept = SeenDepth.of(cloud, mask, T)
         kept, around, cloud = kept[depth.rows], mask[depth.rows], cloud.take(depth.rows, axis=0)
         masked = cloud[kept]

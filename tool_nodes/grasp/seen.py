@@ -47,7 +47,7 @@ def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: Flo
 
 def known_points(points: NDArray[np.float32]) -> FloatArray:
     """Those of points (N, 3) that are known. Raises ToolError NO_DEPTH where none is."""
-    known = points[~np.isnan(points[:, 2])].astype(float)
+    known = points[np.isfinite(points[:, 2])].astype(float)
     if len(known) == 0:
         raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
     return known

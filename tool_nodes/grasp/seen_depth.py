@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from toolhand.tool_nodes import geometry, workspace
+from toolhand.tool_nodes.grasp.seen import known_points
 from toolhand.tool_nodes.perception.heights import on_surface
 from toolhand.tool_nodes.types import BoolArray, FloatArray
 
@@ -70,14 +71,18 @@ class SeenDepth:
 
         Args:
             cloud: (N, 3) points in the camera's frame [m], NaN where unknown.
-            mask: (N,) True on the object; one point of it is known.
+            mask: (N,) True on the object.
             T_base_camera: (4, 4) pose of the camera.
+
+        Raises:
+            ToolError: NO_DEPTH where no point of the object is known.
         """
         z = np.ascontiguousarray(cloud[:, 2])
         with np.errstate(invalid="ignore", divide="ignore"):
             right, down = cloud[:, 0] / z, cloud[:, 1] / z
-            known = z > 0.0
+            known = (z > 0.0) & np.isfinite(z)
         on = np.flatnonzero(mask & known)
+        known_points(cloud[on])
         pitch = _pitch(right, on)
         margin = _MARGIN / float(np.percentile(z[on], 5.0))
         low = np.array([right[on].min(), down[on].min()]) - margin

@@ -155,6 +155,6 @@ def test_an_observer_has_no_tool_that_would_move_even_a_robot_that_is_none() -> 
     observer = MockStation(recorded(), StationConfig(role="observer")).toolbox.specs
     operator = MockStation(recorded(), StationConfig()).toolbox.specs
     only_his = {f"robot.{name}" for name, _, _ in MOTIONS} | {"robot.return_to_park"}
-    only_his |= {"robot.put_aside", "robot.what_is_in_the_way"}
+    only_his |= {"robot.put_aside", "robot.what_is_in_the_way", "robot.find_place"}
     assert set(operator) - set(observer) == only_his
     assert "robot.capture_image" in observer

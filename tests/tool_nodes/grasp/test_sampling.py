@@ -291,12 +291,13 @@ def test_an_empty_mask_is_refused() -> None:
         AnalyticGraspGenerator().generate(cloud, np.zeros(len(cloud), dtype=bool), frame.T_base_camera)
 
 
-def test_an_object_without_depth_is_refused() -> None:
+@pytest.mark.parametrize("unknown", [np.nan, np.inf])
+def test_an_object_without_depth_is_refused(unknown: float) -> None:
     frame = make_image((0.45, 0.1, box(20)))
     assert frame.ids is not None
     cloud = geometry.backproject(frame.depth, frame.K).copy()
     mask = (frame.ids == 0).ravel()
-    cloud[mask] = np.nan
+    cloud[mask] = unknown
     with refused(ErrorCode.NO_DEPTH, "No depth"):
         AnalyticGraspGenerator().generate(cloud, mask, frame.T_base_camera)
 
