@@ -282,7 +282,7 @@ def _default(spec: ToolSpec, name: str) -> str:
 
 
 def describe_schema(schema: Mapping[str, Any]) -> str:
-    """A JSON schema of an argument in a few words."""
+    """A JSON schema of an argument in a few words; a key with "?" may be left out."""
     if "anyOf" in schema:
         return " or ".join(describe_schema(choice) for choice in schema["anyOf"])
     if "enum" in schema:
@@ -296,6 +296,13 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
         return f"string, at most {schema['maxLength']} characters" if "maxLength" in schema else "string"
     if kind == "array":
         return _describe_list(schema)
+    if "properties" in schema:
+        optional = schema["properties"].keys() - set(schema.get("required", ()))
+        keys = (
+            f"`{key}`{'?' if key in optional else ''}: {describe_schema(own)}"
+            for key, own in schema["properties"].items()
+        )
+        return "{" + ", ".join(keys) + "}"
     return kind + _range(schema)
 
 
