@@ -142,7 +142,7 @@ def test_the_metadata_say_what_it_is_without_links_into_a_repository(built: tupl
     assert "Programming Language :: Python :: 3.13" in about.get_all("Classifier", [])
     text = str(about.get_payload())
     assert text.startswith("# Toolhand")
-    assert "| give commands | First pick |" in text
+    assert "| give commands | First pick, talking, console |" in text
     assert not re.findall(r"\]\((?!https?:)[^)]*\)", text)
 
 

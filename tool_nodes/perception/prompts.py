@@ -14,7 +14,16 @@ from toolhand.tool_nodes.perception.instances import box_of
 from toolhand.tool_nodes.ports import Answer, DepthEstimator, Detector, Pointer, Segmenter
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.images import SessionImage
-from toolhand.tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+from toolhand.tool_nodes.types import (
+    BoolArray,
+    BoxPrompt,
+    Detection,
+    Everything,
+    PointPrompt,
+    Prompt,
+    Segmentation,
+    TextPrompt,
+)
 
 ALL_PROMPTS: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, TextPrompt, Everything})
 
@@ -147,6 +156,34 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
             ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first.", backend=answer.backend
         )
     return Answer(found, answer.backend)
+
+
+class Outlines:
+    """Masks of one image.
+
+    Args:
+        segmenter: Outlines what is asked for.
+        image: The image.
+
+    Attributes:
+        backend: Backend that gave the latest of them; empty before any.
+    """
+
+    def __init__(self, segmenter: Segmenter, image: SessionImage) -> None:
+        self._segmenter, self._image, self.backend = segmenter, image, ""
+
+    def at(self, point: tuple[float, float]) -> BoolArray:
+        """The mask (H, W) at a normalized point. Raises ToolError as `segment_by`."""
+        return self._of(PointPrompt([point]))[0]
+
+    def everything(self) -> list[BoolArray]:
+        """A mask (H, W) of each object that is seen; none from a segmenter that does not take such prompts."""
+        return self._of(Everything()) if Everything in self._segmenter.takes else []
+
+    def _of(self, prompt: Prompt) -> list[BoolArray]:
+        answer = segment_by(self._segmenter, self._image, prompt)
+        self.backend = answer.backend
+        return [each.mask for each in answer.value]
 
 
 def _unsound(sentence: str, answer: Answer[Any]) -> ToolError:

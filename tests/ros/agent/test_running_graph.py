@@ -21,8 +21,8 @@ from toolhand.sim.scene.generator import generate_scene
 from toolhand.tool_nodes.ros.link import RosLink
 
 ROOT = Path(__file__).parents[3]
-NONSENSE = "a lovely day"
-"""Refused by the agent before anything is looked at."""
+NONSENSE = "pick up the moon"
+"""Refused after a look; nothing moves."""
 
 
 @pytest.fixture(scope="module")
@@ -102,15 +102,13 @@ def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
 ) -> None:
     (tmp_path / "my.yaml").write_text(scene_yaml(generate_scene(3)))
     shutil.copytree(ROOT / "urdf" / "gen3_robotiq_2f_85", tmp_path / "Größe (v2)")
-    assert run(*options) == 2
+    assert run(*options) == 1
     told = capsys.readouterr()
     shown = told.err
     assert "as it was started: scene 3, robot gen3, perception pixels, seed 0, policy scripted, approval auto." in shown
-    assert "NOT_UNDERSTOOD" in told.out
+    assert "NOT_RECOGNISED" in told.out
     (folder,) = reports(beside)
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
+    shutil.rmtree(folder)
 
 
 def test_two_graphs_of_ones_own_at_once_leave_each_other_and_a_third_alone(

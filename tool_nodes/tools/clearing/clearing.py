@@ -16,7 +16,7 @@ from toolhand.tool_nodes.perception.extents import rectangle
 from toolhand.tool_nodes.perception.free_inside import corners
 from toolhand.tool_nodes.perception.free_space import find_free_space
 from toolhand.tool_nodes.perception.masks import inner_point
-from toolhand.tool_nodes.perception.prompts import segment_by
+from toolhand.tool_nodes.perception.prompts import Outlines
 from toolhand.tool_nodes.perception.support import Lie, lie_of
 from toolhand.tool_nodes.perception.surface import find_surface
 from toolhand.tool_nodes.ports import Segmenter
@@ -31,7 +31,7 @@ from toolhand.tool_nodes.tools.native.picking import Name
 from toolhand.tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved
 from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
-from toolhand.tool_nodes.types import BoolArray, Everything, FloatArray, Frame, GraspTarget, PointPrompt
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 _SAME_SHARE = 0.5
 """A segment of which more than this share is the object's is a part of it [-]; a round figure."""
@@ -90,31 +90,26 @@ class InTheWayTool:
             point: Normalized [x, y] on the object, in the newest scene picture.
         """
         frame = self._robot.last_seen(session)
-        target, others = self._apart(frame, point)
+        plain = SessionImage(frame.rgb, frame)
+        outlines = Outlines(self._segmenter, plain)
+        target, others = _apart(outlines, frame, point)
         masks = [target, *others]
         lie = lie_of(frame, masks, 0)
         facts = lie.facts(masks)
         blocking, points = [masks[k] for k in (*lie.above, *lie.beside)], [*facts["above"], *facts["beside"]]
         rgb = draw_outline(draw_marks(frame.rgb, blocking, points), target)
-        plain = SessionImage(frame.rgb, frame)
         told = _told(lie, facts["above"], facts["beside"])
-        backend = self._segmenter.backend
-        return ToolResult(facts, told, rgb, source=plain, backend=backend, facts={"in_the_way": facts})
+        return ToolResult(facts, told, rgb, source=plain, backend=outlines.backend, facts={"in_the_way": facts})
 
-    def _apart(self, frame: Frame, point: FloatArray) -> tuple[BoolArray, list[BoolArray]]:
-        """The object at a normalized point and the other ones of an image, a mask (H, W) each."""
-        image = SessionImage(frame.rgb, frame)
-        everything = list[BoolArray]()
-        if Everything in self._segmenter.takes:
-            everything = [each.mask for each in segment_by(self._segmenter, image, Everything()).value]
-        u, v = pixel((float(point[0]), float(point[1])), frame.size)
-        at_point = [mask for mask in everything if mask[v, u]]
-        if at_point:
-            target = min(at_point, key=np.count_nonzero)
-        else:
-            prompt = PointPrompt([(float(point[0]), float(point[1]))])
-            target = segment_by(self._segmenter, image, prompt).value[0].mask
-        return target, [mask for mask in everything if np.mean(target[mask]) < _SAME_SHARE]
+
+def _apart(outlines: Outlines, frame: Frame, point: FloatArray) -> tuple[BoolArray, list[BoolArray]]:
+    """The object at a normalized point and the other ones of an image, a mask (H, W) each."""
+    everything = outlines.everything()
+    x, y = float(point[0]), float(point[1])
+    u, v = pixel((x, y), frame.size)
+    at_point = [mask for mask in everything if mask[v, u]]
+    target = min(at_point, key=np.count_nonzero) if at_point else outlines.at((x, y))
+    return target, [mask for mask in everything if np.mean(target[mask]) < _SAME_SHARE]
 
 
 def _told(lie: Lie, above: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) -> str:
@@ -169,7 +164,7 @@ class ClearingTools(InTheWayTool):
         if point is None:
             held = session.grasps.held
             return self._put_down(None if held is None else (held.frame, held.target.mask), ToolResult(), session)
-        mask, _ = self._apart(frame, point)
+        mask, _ = _apart(Outlines(self._segmenter, SessionImage(frame.rgb, frame)), frame, point)
         self._free_places(frame, (frame, mask))  # nothing is lifted that could not be put down
         lifted = self._lifted(frame, mask, name, session)
         if lifted.error is not None and lifted.error.code is not ErrorCode.WRONG_OBJECT:

@@ -8,8 +8,8 @@ from toolhand.tool_nodes.drawing import draw_points
 from toolhand.tool_nodes.geometry import pixel
 from toolhand.tool_nodes.perception.free_space import find_free_space
 from toolhand.tool_nodes.perception.masks import inner_point
-from toolhand.tool_nodes.perception.prompts import segment_by
-from toolhand.tool_nodes.place_argument import ImagePoint, PlaceInImage
+from toolhand.tool_nodes.perception.prompts import Outlines
+from toolhand.tool_nodes.place_argument import PlaceInImage
 from toolhand.tool_nodes.ports import Segmenter
 from toolhand.tool_nodes.results import ToolResult, invalid
 from toolhand.tool_nodes.toolbox.arguments import NewestPoint2DOrNone
@@ -17,7 +17,7 @@ from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, tool
 from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
-from toolhand.tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
+from toolhand.tool_nodes.types import BoolArray, Frame
 
 
 class FindPlaceTool:
@@ -61,9 +61,10 @@ class FindPlaceTool:
         frame = self._robot.last_seen(session)
         image = SessionImage(frame.rgb, frame)
         at_item = None if item is None else (float(item[0]), float(item[1]))
-        own = None if at_item is None else self._mask(image, at_item)
-        masks = [[self._mask(image, at) for at in points] for points in place.points]
-        named = _named(frame, request.all_references, masks, self._everything(image))
+        outlines = Outlines(self._segmenter, image)
+        own = None if at_item is None else outlines.at(at_item)
+        masks = [[outlines.at(at) for at in points] for points in place.points]
+        named = _named(frame, request.all_references, masks, outlines.everything())
         x, y = find_free_space(frame, request, masks, named=[each for each in named if each[1] is not own], item=own)
         shown = draw_points(frame.rgb, [(x, y)])
         return ToolResult(
@@ -71,17 +72,9 @@ class FindPlaceTool:
             f"There is room at ({x:.3f}, {y:.3f}).",
             shown,
             source=image.redrawn(shown),
-            backend=self._segmenter.backend,
+            backend=outlines.backend,
             facts={"points": [(round(x, 3), round(y, 3))]},
         )
-
-    def _mask(self, image: SessionImage, point: ImagePoint) -> BoolArray:
-        return segment_by(self._segmenter, image, PointPrompt([point])).value[0].mask
-
-    def _everything(self, image: SessionImage) -> list[BoolArray]:
-        if Everything not in self._segmenter.takes:
-            return []
-        return [each.mask for each in segment_by(self._segmenter, image, Everything()).value]
 
 
 def _named(
