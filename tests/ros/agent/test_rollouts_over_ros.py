@@ -27,8 +27,8 @@ PLACE = PlaceTask(
     ("rice_box_1",),
 )
 FAILURES = Failures({"*": {"OBJECT_NOT_FOUND": 0.3, "NO_GRASP": 0.5, "PLACE_BLOCKED": 0.2}})
-SEED = 3
-"""Of the group of four the first and the last are done, the others fail before they have grasped."""
+SEED = 4
+"""Of the group of four some are done, and some are not."""
 
 
 @pytest.fixture(scope="module")
