@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, get_args
 
 from toolhand.tool_nodes.language.places import Extent, FreeSpaceRequest, Relation
@@ -105,7 +105,7 @@ class PlaceInImageArgument:
         return self._read(value, lookup, inner=False)
 
     def _read(self, value: Any, lookup: Lookup, inner: bool) -> PointedPlace:
-        known = self.schema()["properties"].keys() - ({"also"} if inner else set())
+        known = {field.name for field in fields(FreeSpaceRequest)} - ({"thing", "also"} if inner else {"thing"})
         if not isinstance(value, dict) or not value.keys() <= known:
             raise InvalidValue(
                 f"must be an object with no other keys than {', '.join(sorted(known))}, got {show(value)}"
@@ -116,9 +116,9 @@ class PlaceInImageArgument:
             region=_region(value.get("region", "")),
             extent=_one_of(value, "extent", get_args(Extent)),
             distance_m=_distance(value.get("distance_m")),
-            loosely=value.get("loosely") is True,
+            loosely=_flag(value, "loosely"),
             way=_one_of(value, "way", ("", *_WAYS)),
-            denied=value.get("denied") is True,
+            denied=_flag(value, "denied"),
         )
         names, points = [], []
         for each in _listed(value, "references"):
@@ -133,10 +133,18 @@ class PlaceInImageArgument:
 
 
 def _listed(value: dict[str, Any], key: str) -> list[Any]:
-    found = value.get(key) or []
+    found = value.get(key)
+    found = [] if found is None else found
     if not isinstance(found, list) or len(found) > _MOST:
         raise InvalidValue(f"must have a list of at most {_MOST} as {key}, got {show(found)}")
     return found
+
+
+def _flag(value: dict[str, Any], key: str) -> bool:
+    found = value.get(key)
+    if not isinstance(found, bool | None):
+        raise InvalidValue(f"must have true or false as {key}, got {show(found)}")
+    return bool(found)
 
 
 def _one_of(value: dict[str, Any], key: str, allowed: Sequence[str]) -> Any:

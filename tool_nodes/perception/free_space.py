@@ -16,10 +16,10 @@ from scipy import ndimage
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import invert, project, transform
-from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
+from toolhand.tool_nodes.language.places import BESIDE, FreeSpaceRequest, place_words
 from toolhand.tool_nodes.perception.extents import rectangle
 from toolhand.tool_nodes.perception.free_inside import check_spot, corners, inside, on_top
-from toolhand.tool_nodes.perception.free_wishes import DIRECTIONS, NARROWEST_M, Footprint, wish
+from toolhand.tool_nodes.perception.free_wishes import DIRECTIONS, NARROWEST_M, WAYS, Footprint, wish
 from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
@@ -55,6 +55,13 @@ _HOW_MANY = {
     "region": (0, 0), "moved": (0, 99),
 }  # fmt: skip
 """Least and greatest number of objects that a place refers to; the other relations take 1 to 99."""
+_WHOLE = ("in", "on", "at", "moved")
+"""Relations of a place that has no other condition."""
+_HEEDED = {
+    "point": ("at",), "region": ("region", "in"), "extent": ("region",), "way": ("moved",),
+    "distance_m": (*BESIDE, "moved"), "loosely": (*BESIDE, "moved"),
+}  # fmt: skip
+"""What more may be said of a place, and with which relations."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +112,17 @@ def find_free_space(
             but the end of reach or view; INVALID_ARGUMENT if the request contradicts itself or has the wrong number of
             references.
     """
+    check_place(request, [len(group) for group in reference_masks])
+    _check_masks(frame, request, reference_masks)
     masks = [mask for group in reference_masks[: len(request.references)] for mask in group]
-    _check(frame, request, masks)
     surface = find_surface(frame)
     if request.relation == "in":
         edge = None if item is None else corners(surface, item)
         return _pixel(frame, inside(surface, masks[0], request.references[0], request.region, frame, edge, item))
     if request.relation == "on":
         return _pixel(frame, on_top(surface, masks[0], request.references[0]))
-    if request.relation == "at":
-        return _spot(frame, surface, request.point or (0.5, 0.5), named, item)
+    if request.point is not None:
+        return _spot(frame, surface, request.point, named, item)
     groups = [
         [_footprint(surface, mask, phrase) for mask in group]
         for group, phrase in zip(reference_masks, request.all_references, strict=True)
@@ -151,21 +159,56 @@ def free_cells(frame: Frame, clearance_m: float) -> FloatArray:
     return np.column_stack([xy, surface.plane[0] + xy @ surface.plane[1:]])
 
 
-def _check(frame: Frame, request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> None:
+def check_place(request: FreeSpaceRequest, counts: Sequence[int]) -> None:
+    """Raises ToolError INVALID_ARGUMENT for a request that no place can be what it asks for.
+
+    Args:
+        request: The place.
+        counts: For each of `all_references` the number of objects that it means.
+    """
+    if request.denied:
+        raise invalid("A place that must not be goes into `also`, beside the one that is wanted.")
+    left = list(counts)
+    for part in (request, *request.also):
+        _check_part(part, sum(left.pop(0) for _ in part.references))
+        if request.also and part.relation in _WHOLE and not part.denied:
+            raise invalid(f"A place {_called(part)} says all of where: it is no condition beside another one.")
+
+
+def _check_part(request: FreeSpaceRequest, count: int) -> None:
     low, high = _HOW_MANY.get(request.relation, (1, 99))
     if request.relation not in (*DIRECTIONS, *_HOW_MANY, "next_to", "farthest_from"):
         raise invalid(f"'{request.relation}' is not a relation of a place.")
-    if not low <= len(masks) <= high:
+    if not low <= count <= high:
         wanted = {(0, 0): "no reference", (1, 1): "one reference", (2, 2): "two references"}
         raise invalid(
-            f"A place '{request.relation.replace('_', ' ')}' something takes "
-            f"{wanted.get((low, high), 'at least one reference')}, got {len(masks)}."
+            f"A place {_called(request)} something takes {wanted.get((low, high), 'at least one reference')}, "
+            f"got {count}."
         )
-    if any(mask.shape != frame.depth.shape for mask in masks):
+    for name, relations in _HEEDED.items():
+        if getattr(request, name) not in ("", None, False) and request.relation not in relations:
+            raise invalid(f"A place {_called(request)} takes no {name}; {', '.join(relations)} take one.")
+    if request.relation == "at" and (request.point is None or request.denied):
+        raise invalid("A place 'at' takes a point, and cannot be denied.")
+    if request.relation == "moved" and not (
+        request.distance_m and (request.way in WAYS or (request.way in ("towards", "away") and count))
+    ):
+        raise invalid("A place 'moved' takes a distance_m, and a way: a side, or towards or away from a reference.")
+
+
+def _check_masks(frame: Frame, request: FreeSpaceRequest, groups: Sequence[Sequence[BoolArray]]) -> None:
+    if any(mask.shape != frame.depth.shape for group in groups for mask in group):
         raise invalid(f"A mask must have the picture's shape {frame.depth.shape}.")
-    if request.relation in ("between", "in_line") and np.array_equal(masks[0], masks[1]):
-        place = "line through" if request.relation == "in_line" else "room between"
-        raise invalid(f"There is no {place} the {request.references[0]} and itself.")
+    left = list(groups)
+    for part in (request, *request.also):
+        masks = [mask for _ in part.references for mask in left.pop(0)]
+        if part.relation in ("between", "in_line") and np.array_equal(masks[0], masks[1]):
+            place = "line through" if part.relation == "in_line" else "room between"
+            raise invalid(f"There is no {place} the {part.references[0]} and itself.")
+
+
+def _called(request: FreeSpaceRequest) -> str:
+    return f"'{request.relation.replace('_', ' ')}'"
 
 
 def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> Footprint:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from toolhand.tool_nodes.drawing import draw_points
 from toolhand.tool_nodes.geometry import pixel
-from toolhand.tool_nodes.perception.free_space import find_free_space
+from toolhand.tool_nodes.perception.free_space import check_place, find_free_space
 from toolhand.tool_nodes.perception.masks import inner_point
 from toolhand.tool_nodes.perception.prompts import Outlines
 from toolhand.tool_nodes.place_argument import PlaceInImage
 from toolhand.tool_nodes.ports import Segmenter
-from toolhand.tool_nodes.results import ToolResult, invalid
+from toolhand.tool_nodes.results import ToolResult
 from toolhand.tool_nodes.toolbox.arguments import NewestPoint2DOrNone
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
@@ -54,10 +54,7 @@ class FindPlaceTool:
                 is in the way of nothing.
         """
         request = place.request
-        if (request.relation == "at") != (request.point is not None):
-            raise invalid("A point goes with the relation 'at' and with no other.")
-        if request.relation == "moved" and item is None:
-            raise invalid("What is not seen to stand anywhere has no way from there.", "Say where to put it.")
+        check_place(request, [len(points) for points in place.points])
         frame = self._robot.last_seen(session)
         image = SessionImage(frame.rgb, frame)
         at_item = None if item is None else (float(item[0]), float(item[1]))
