@@ -118,7 +118,7 @@ def _cells_under(
     steps = [np.linspace(-1, 1, max(3, int(np.ceil(2 * np.linalg.norm(w) / heights.cell)) + 1)) for w in (u, v)]
     a, b = (grid.ravel() for grid in np.meshgrid(*steps, indexing="ij"))
     xy = centre[:2] + a[:, None] * u + b[:, None] * v
-    cells = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int)
+    cells = heights.cells(xy)
     if (cells < 0).any() or (cells >= heights.heights.shape).any():
         return np.empty((0, 2)), np.empty(0), np.empty(0, bool)
     return xy, heights.heights[cells[:, 0], cells[:, 1]], a**2 + b**2 <= 1.0
@@ -177,7 +177,7 @@ def _lies_badly(
     xy, found, _ = _cells_under(heights, *_base_at(target, R, held))
     if not len(xy):
         return _NOT_IN
-    i, j = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int).T
+    i, j = heights.cells(xy).T
     high = np.nan_to_num(found) > target[2] + STEP_TOLERANCE
     within = min(float(clear[i, j].min()), _CLEAR_M)
     return round((_CLEAR_M - within) / _FINE_M), round(float(np.mean(high)) / _SHARE)
@@ -213,8 +213,9 @@ def settled_inside(point: FloatArray, held: HeldObject, heights: HeightMap) -> F
     clear, narrow = clearance(heights, point), float(held.box.half_extents[:2].min())
     best, least = point, _NOT_IN
     for place in (point, *(np.array([*xy, point[2]]) for xy in _around(point, _INSIDE_M))):
-        i, j = int((place[0] - heights.x0) / heights.cell), int((place[1] - heights.y0) / heights.cell)
-        if place is not point and clear[i, j] < narrow - _NUDGE:
+        i, j = heights.cells(place[:2])
+        within = 0 <= i < heights.shape[0] and 0 <= j < heights.shape[1]
+        if place is not point and not (within and clear[i, j] >= narrow - _NUDGE):
             continue
         badly = min(_lies_badly(heights, clear, place, R, held) for R in turned)
         if badly < least:

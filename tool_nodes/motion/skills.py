@@ -330,7 +330,7 @@ def _middle(heights: HeightMap, xy: FloatArray) -> FloatArray:
     object does is several that touch: of them the place is kept.
     """
     labels, _ = ndimage.label(np.nan_to_num(heights.heights) > MIN_HEIGHT, structure=np.ones((3, 3)))
-    i, j = (int(v) for v in np.floor((np.asarray(xy) - (heights.x0, heights.y0)) / heights.cell))
+    i, j = (int(v) for v in heights.cells(xy))
     near = labels[max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2]
     if not near.any():
         return xy

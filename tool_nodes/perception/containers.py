@@ -86,7 +86,7 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
     elsewhere = None
     for label in sorted(range(1, count + 1), key=lambda label: float(away[labels == label].min())):
         top = top_of(new, labels == label)
-        if inside[int((top[0] - new.x0) / new.cell), int((top[1] - new.y0) / new.cell)]:
+        if inside[tuple(new.cells(top[:2]))]:
             if _spans(angles[(labels == label) & (away >= inner)]):
                 raise ToolError(
                     ErrorCode.OBJECT_DROPPED,

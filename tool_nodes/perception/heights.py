@@ -64,6 +64,10 @@ class HeightMap:
         xs = self.x0 + (np.arange(nx, dtype=float) + 0.5) * self.cell
         return xs, self.y0 + (np.arange(ny, dtype=float) + 0.5) * self.cell
 
+    def cells(self, xy: ArrayLike) -> NDArray[np.intp]:
+        """Indices (..., 2) of the cells that points (..., 2) of the base frame [m] lie in, or would beyond the map."""
+        return np.floor((np.asarray(xy, float) - (self.x0, self.y0)) / self.cell).astype(np.intp)
+
     def support_height(self, xy: ArrayLike, radius: float) -> float:
         """Greatest seen height [m] within radius [m] of a point (2,); NaN if nothing was seen there."""
         x, y = np.asarray(xy, dtype=float)[:2]

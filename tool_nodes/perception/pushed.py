@@ -56,7 +56,7 @@ def pushed(
 
 def _cells_of(heights: HeightMap, points: NDArray[np.floating]) -> BoolArray:
     """The cells (nx, ny) over which points (N, 3) lie."""
-    cells = np.floor((points[:, :2] - (heights.x0, heights.y0)) / heights.cell).astype(int)
+    cells = heights.cells(points[:, :2])
     cells = cells[((cells >= 0) & (cells < heights.shape)).all(axis=1)]
     found = np.zeros(heights.shape, bool)
     found[cells[:, 0], cells[:, 1]] = True

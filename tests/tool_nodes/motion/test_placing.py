@@ -97,6 +97,13 @@ def test_in_a_container_an_object_goes_beside_another_one_and_lies_on_it_where_i
     assert (abs(corners.T + first.T_base_gripper[:2, 3] - SPOT) < (0.08, 0.06)).all()
 
 
+def test_a_container_at_the_end_of_what_is_known_of_the_table_has_no_room_beyond_it() -> None:
+    heights = bin_with(0.0)
+    cut = heights.part((slice(0, heights.shape[0]), slice(int(heights.cells(SPOT)[1]) - 3, heights.shape[1])))
+    point = settled_inside(np.array([*SPOT, 0.0]), held(0.02, 0.02), cut)
+    assert (cut.cells(point[:2]) >= 0).all()
+
+
 def test_the_first_way_to_set_down_is_on_the_very_point() -> None:
     first = next(place_candidates(np.array([*SPOT, 0.0]), held(0.03, 0.03), table_with_a_block(0.0, 0.0), GEN3.reach))
     np.testing.assert_allclose(first.point, [*SPOT, 0.0], atol=1e-9)
