@@ -160,10 +160,8 @@ class GuardedReturns(GuardedHolding):
         scene = self._last_scene if self.held is None else self._carrying(self._last_scene, self.held)
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.
-        goals, free = (
-            (LinearGoal(shifted(T, (0.0, 0.0, h))) for h in (LIFT_M, 0.06, 0.03)),
-            replace(scene, boxes=(), attached=()),
-        )
+        goals = (LinearGoal(shifted(T, (0.0, 0.0, height))) for height in (LIFT_M, 0.06, 0.03))
+        free = replace(scene, boxes=(), attached=())
         try:
             steps.append(first_planned(goals, lambda goal: self._plan(q, goal, free, speed)))
         except ToolError as error:

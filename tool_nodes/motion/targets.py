@@ -26,6 +26,10 @@ _RIM_PX = 3
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; a round figure."""
 
+_ENCLOSED_M = 0.17
+"""What the fingers enclose reaches so far from the gripper's axis [m]; farther away is another object that touches."""
+_PATCH_PX = 2
+"""The depth at a point is that of the pixels so far around it [px]: the point itself may show none."""
 _OPENING_STEP_M = 0.004
 """Jaw openings for the way in are multiples of this [m], so that grasps of one object share models of the open hand."""
 _FEW = 10
@@ -58,7 +62,7 @@ def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper:
     """Which points (N,) belong to the object that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
-    taken, up to 0.17 m from the gripper's axis.
+    taken, up to `_ENCLOSED_M` from the gripper's axis.
     """
     mask = np.zeros(len(cloud), bool)
     with np.errstate(invalid="ignore"):
@@ -77,7 +81,7 @@ def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper:
     grid[cells[:, 0], cells[:, 1]] = True
     labels, _ = ndimage.label(grid, structure=np.ones((3, 3)))
     of_point = labels[cells[:, 0], cells[:, 1]]
-    near = np.hypot(local[:, 0], local[:, 1]) < 0.17
+    near = np.hypot(local[:, 0], local[:, 1]) < _ENCLOSED_M
     mask[elevated[np.isin(of_point, np.unique(of_point[between])) & near]] = True
     return mask
 
@@ -220,7 +224,7 @@ def ray_to_base(frame: Frame, point: FloatArray) -> FloatArray:
     """
     w, h = frame.size
     u, v = min(int(point[0] * w), w - 1), min(int(point[1] * h), h - 1)
-    patch = frame.depth[max(v - 2, 0) : v + 3, max(u - 2, 0) : u + 3]
+    patch = frame.depth[max(v - _PATCH_PX, 0) : v + _PATCH_PX + 1, max(u - _PATCH_PX, 0) : u + _PATCH_PX + 1]
     known = patch[np.isfinite(patch)]
     if not known.size:
         raise ToolError(

@@ -135,10 +135,9 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
         if "skills" not in chosen:
             providers.append(ParkTools(robot))
         if "clearing" not in chosen and grasps is not None:
-            from toolhand.tool_nodes.tools.clearing.clearing import ClearingTools, FindPlaceTool
+            from toolhand.tool_nodes.tools.clearing.clearing import clearing
 
-            providers.append(ClearingTools(backends.segmenter, grasps, robot, printed=False))
-            providers.append(FindPlaceTool(backends.segmenter, robot, printed=False))
+            providers += clearing(backends.segmenter, grasps, robot, printed=False)
     try:
         return Toolbox(providers)
     except ValueError as error:

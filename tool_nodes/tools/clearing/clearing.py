@@ -240,10 +240,17 @@ def _aside(lifted: ToolResult, placed: ToolResult) -> ToolResult:
     return replace(placed, text=text.rstrip(), facts=facts)
 
 
-def clearing(segmenter: Segmenter, grasps: GraspAlternatives | None, robot: CameraTools | None) -> list[object]:
-    """The providers of the suite: none without a robot, and what only looks for whom nothing may move."""
+def clearing(
+    segmenter: Segmenter, grasps: GraspAlternatives | None, robot: CameraTools | None, printed: bool = True
+) -> list[object]:
+    """The providers of the suite: none without a robot, and what only looks for whom nothing may move.
+
+    Args:
+        segmenter, grasps, robot: What the tools work with.
+        printed: Whether prompts list the tools.
+    """
     if robot is None:
         return []
     if not robot.moves or grasps is None:
-        return [InTheWayTool(segmenter, robot), FindPlaceTool(segmenter, robot)]
-    return [ClearingTools(segmenter, grasps, robot), FindPlaceTool(segmenter, robot)]
+        return [InTheWayTool(segmenter, robot), FindPlaceTool(segmenter, robot, printed)]
+    return [ClearingTools(segmenter, grasps, robot, printed), FindPlaceTool(segmenter, robot, printed)]
