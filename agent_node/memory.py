@@ -16,18 +16,18 @@ LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.N
 STAYING = ("lift", "point_at", "hand_over")
 """Skills that end with the hand elsewhere than at its park position."""
 WIDER_M = 0.005
-"""Jaws that are so much wider than they held a thing have let it go [m]: ten times what a measured opening wavers."""
+"""Jaws that are so much wider than they held an object have let it go [m]: ten times what a measured opening wavers."""
 MOST_DEEDS = 20
 """Deeds that are remembered; undoing goes back so far at most."""
 MOST_SEEN = 40
-"""Things seen that are remembered: more than stand on a table of the generated scenes."""
+"""Objects seen that are remembered: more than stand on a table of the generated scenes."""
 POINTED = re.compile(r"\bat \(\s*[01]?\.?\d*\s*,\s*[01]?\.?\d*\s*\)?")
-"""Where a command says that a thing or a spot is, as `at_point` writes it."""
+"""Where a command says that an object or a spot is, as `at_point` writes it."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a thing stood.
+    """Where an object stood.
 
     Attributes:
         point: Normalized point (x, y) of the scene camera's picture, where its middle met what it stood on.
@@ -40,12 +40,12 @@ class Spot:
 
 @dataclass(frozen=True)
 class DoneDeed:
-    """One thing that was picked up or placed, or was to be.
+    """One object that was picked up or placed, or was to be.
 
     Attributes:
         said: Words of the command, as the policy was given them.
-        action: "pick" leaves the thing in the gripper, "place" puts it down.
-        thing: Words that it was named by.
+        action: "pick" leaves the object in the gripper, "place" puts it down.
+        object: Words that it was named by.
         before: Spot on which it stood; None where unknown.
         after: Spot on which it was put; None where it was not, or that is unknown.
         success: The tools reported that it was done.
@@ -53,13 +53,13 @@ class DoneDeed:
         time_s: Time of the robot at its end [s].
         undone: It has been taken back, or took another one back.
         opening_m: Opening of the jaws that held it [m]; None where unknown.
-        known_as: Name that a picture gave it, where its words name no kind of thing, as "the red one" does not.
+        known_as: Name that a picture gave it, where its words name no kind of object, as "the red one" does not.
         sequence: Number of the plan that it is a step of; 0 for a deed that was asked for by itself.
     """
 
     said: str
     action: Literal["pick", "place"]
-    thing: str
+    object: str
     before: Spot | None = None
     after: Spot | None = None
     success: bool = True
@@ -72,10 +72,10 @@ class DoneDeed:
 
 
 @dataclass(frozen=True)
-class SeenThing:
-    """A thing that a picture showed: the words that named it, its normalized point, and the robot's time [s]."""
+class SeenObject:
+    """An object that a picture showed: the words that named it, its normalized point, and the robot's time [s]."""
 
-    thing: str
+    object: str
     point: tuple[float, float]
     time_s: float
 
@@ -86,25 +86,25 @@ class RobotMemory:
 
     Attributes:
         deeds: Deeds so far, the newest last.
-        seen: Things that the newest pictures showed, the newest last.
-        over_table: A skill has left the hand over the table, where it hides things and is in the way.
+        seen: Objects that the newest pictures showed, the newest last.
+        over_table: A skill has left the hand over the table, where it hides objects and is in the way.
         motions: How many motions have begun: a picture that was taken at another number shows another table.
     """
 
     deeds: list[DoneDeed] = field(default_factory=list)
-    seen: list[SeenThing] = field(default_factory=list)
+    seen: list[SeenObject] = field(default_factory=list)
     over_table: bool = False
     motions: int = 0
 
     @property
     def held(self) -> DoneDeed | None:
-        """The pick whose thing the gripper should still hold; None where the last deed left it empty."""
+        """The pick whose object the gripper should still hold; None where the last deed left it empty."""
         last = next((deed for deed in reversed(self.deeds) if deed.success), None)
         return last if last is not None and last.action == "pick" else None
 
-    def last_of(self, thing: str) -> DoneDeed | None:
-        """The newest deed that put a thing of these words somewhere known; None without one."""
-        return next((d for d in reversed(self.deeds) if d.success and d.thing == thing and d.after is not None), None)
+    def last_of(self, obj: str) -> DoneDeed | None:
+        """The newest deed that put an object of these words somewhere known; None without one."""
+        return next((d for d in reversed(self.deeds) if d.success and d.object == obj and d.after is not None), None)
 
     def note(self, deed: DoneDeed) -> None:
         """Remember one more deed."""
@@ -122,10 +122,10 @@ class RobotMemory:
             deed if id(deed) in old or deed.undone else replace(deed, sequence=sequence) for deed in self.deeds
         ]
 
-    def note_seen(self, things: list[SeenThing]) -> None:
+    def note_seen(self, objects: list[SeenObject]) -> None:
         """Remember what a picture showed, in the place of what the same words named before."""
-        named = {seen.thing for seen in things}
-        self.seen = [*(seen for seen in self.seen if seen.thing not in named), *things][-MOST_SEEN:]
+        named = {seen.object for seen in objects}
+        self.seen = [*(seen for seen in self.seen if seen.object not in named), *objects][-MOST_SEEN:]
 
     def text(self, heard: Sequence[DoneDeed] = ()) -> str:
         """The memory in a few sentences, for a policy that reads; empty where nothing is remembered.
@@ -137,10 +137,10 @@ class RobotMemory:
         if heard and all(deed in heard for deed in self.deeds):
             return ""
         if self.held is not None:
-            lines.append(f"The gripper holds the {self.held.thing}, which stood {_at(self.held.before)}.")
+            lines.append(f"The gripper holds the {self.held.object}, which stood {_at(self.held.before)}.")
         for deed in [deed for deed in self.deeds if deed not in heard][-_TOLD_DEEDS:]:
             if deed.success and deed.action == "place":
-                lines.append(f"The {deed.thing} was put {_at(deed.after)}; before it stood {_at(deed.before)}.")
+                lines.append(f"The {deed.object} was put {_at(deed.after)}; before it stood {_at(deed.before)}.")
             elif not deed.success:
                 lines.append(f'"{deed.said}" ended with {deed.error_code or "no success"}.')
         return " ".join(lines)
@@ -165,11 +165,11 @@ def last_deed(robot: RobotMemory) -> DoneDeed | None:
 
 
 def to_take_back(robot: RobotMemory) -> tuple[DoneDeed, Spot, Spot | None]:
-    """The last deed, the spot where its thing goes, and the one where it stands now; None where it is held.
+    """The last deed, the spot where its object goes, and the one where it stands now; None where it is held.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the thing stood
-            or where it is.
+        ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the object
+            stood or where it is.
     """
     deed = last_deed(robot)
     if deed is None:
@@ -177,13 +177,13 @@ def to_take_back(robot: RobotMemory) -> tuple[DoneDeed, Spot, Spot | None]:
     if deed.before is None:
         raise ToolError(
             ErrorCode.OBJECT_NOT_FOUND,
-            f"I did not see where the {deed.thing} stood before, so I cannot put it back.",
+            f"I did not see where the {deed.object} stood before, so I cannot put it back.",
             "Say where to put it.",
         )
     if deed.action != "pick" and deed.after is None:
         raise ToolError(
             ErrorCode.OBJECT_NOT_FOUND,
-            f"I do not know where the {deed.thing} is now, so I cannot take it back.",
+            f"I do not know where the {deed.object} is now, so I cannot take it back.",
             "Say what to pick up and where to put it.",
         )
     return deed, deed.before, None if deed.action == "pick" else deed.after
@@ -197,7 +197,7 @@ def mark_undone(robot: RobotMemory) -> None:
     index = next(k for k, each in enumerate(robot.deeds) if each is deed)
     robot.deeds[index] = replace(deed, undone=True)
     before = robot.deeds[index - 1] if index else None
-    lifted = before is not None and before.action == "pick" and before.success and before.thing == deed.thing
+    lifted = before is not None and before.action == "pick" and before.success and before.object == deed.object
     if before is not None and lifted and deed.action == "place":
         robot.deeds[index - 1] = replace(before, undone=True)
 
@@ -219,7 +219,7 @@ def learn_of(
         records: The calls, in order.
         now_s: Time that is noted, seconds since the epoch.
         undone: True for calls that took a deed back, which is none to take back itself.
-        named: Words for the thing that is picked up; what the tools call it where empty.
+        named: Words for the object that is picked up; what the tools call it where empty.
         pointed: Words that had pointed at something last before these calls.
 
     Returns:
@@ -227,7 +227,7 @@ def learn_of(
     """
     pointed_by = _note_seen(robot, records, now_s, pointed)
     held = robot.held
-    thing, before = ("", None) if held is None else (held.thing, held.before)
+    obj, before = ("", None) if held is None else (held.object, held.before)
     opening = None if held is None else held.opening_m
     noted: DoneDeed | None = None
     lifted = False
@@ -239,7 +239,7 @@ def learn_of(
             robot.over_table = isinstance(skill, Mapping) and skill.get("name") in STAYING
         if result.error is not None:
             if record.motion and result.error.code in LOST and (lifted or held is not None):
-                noted = DoneDeed(said, "place", thing, before, None, False, result.error.code, now_s, undone)
+                noted = DoneDeed(said, "place", obj, before, None, False, result.error.code, now_s, undone)
                 robot.note(noted)
                 lifted, held = False, None
             continue
@@ -248,40 +248,40 @@ def learn_of(
             called = grasped.get("called") if isinstance(grasped.get("called"), str) else ""
             # What was put aside is not what was asked for.
             names = (called,) if result.facts.get("aside") else (named, called, pointed_by[id(record)])
-            thing = next(filter(None, names), "thing")
+            obj = next(filter(None, names), "thing")
             before, lifted = _stood(grasped), True
             opening = grasped.get("opening_m")
         if isinstance(placed, Mapping):
             # By its middle it is pointed at again: on a box, or half hidden, its base is shown elsewhere.
             shown = placed.get("shown") or placed.get("found")
             after = _spot(shown, placed.get("found_m")) or _spot(placed.get("wanted"), placed.get("wanted_m"))
-            noted = DoneDeed(said, "place", thing or "thing", before, after, True, "", now_s, undone)
+            noted = DoneDeed(said, "place", obj or "thing", before, after, True, "", now_s, undone)
             robot.note(noted)
             lifted, held = False, None
         elif (lifted or held is not None) and _let_go(result.facts.get("skill"), opening):
-            noted = DoneDeed(said, "place", thing, before, None, True, "", now_s, undone)
+            noted = DoneDeed(said, "place", obj, before, None, True, "", now_s, undone)
             robot.note(noted)
             lifted, held = False, None
     if lifted:
-        noted = DoneDeed(said, "pick", thing, before, None, True, "", now_s, undone, opening)
+        noted = DoneDeed(said, "pick", obj, before, None, True, "", now_s, undone, opening)
         robot.note(noted)
     return noted
 
 
 def without_point(words: str) -> str:
-    """Words of a thing without "at (0.480, 0.420)"."""
+    """Words of an object without "at (0.480, 0.420)"."""
     return " ".join(POINTED.sub("", words).split())
 
 
 def _let_go(skill: Any, opening_m: float | None) -> bool:
-    """Whether a skill has opened the jaws that held a thing, as its fact says."""
+    """Whether a skill has opened the jaws that held an object, as its fact says."""
     wide = skill.get("opening_m") if isinstance(skill, Mapping) else None
     return wide is not None and opening_m is not None and wide > opening_m + WIDER_M
 
 
 def _note_seen(robot: RobotMemory, records: Sequence[CallRecord], now_s: float, name: str) -> dict[int, str]:
     """Note what the calls have pointed out; the words that pointed at something last before each call, by its id."""
-    seen: list[SeenThing] = []
+    seen: list[SeenObject] = []
     last: dict[int, str] = {}
     for record in records:
         last[id(record)] = name
@@ -289,7 +289,7 @@ def _note_seen(robot: RobotMemory, records: Sequence[CallRecord], now_s: float, 
         called = record.arguments.get("obj_name") if isinstance(record.arguments, Mapping) else None
         if isinstance(called, str) and points and not called.startswith("free "):
             name = without_point(called)
-            seen += [SeenThing(name, (float(x), float(y)), now_s) for x, y in points]
+            seen += [SeenObject(name, (float(x), float(y)), now_s) for x, y in points]
     robot.note_seen(seen)
     return last
 

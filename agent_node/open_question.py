@@ -10,7 +10,7 @@ ANSWER_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the things that a question lets choose from.
+    """One of the objects that a question lets choose from.
 
     Attributes:
         words: Words for it, e.g. "the left one".
@@ -30,7 +30,7 @@ class OpenQuestion:
         command: The command that it is about: of a dialogue in the robot's words, else as a policy was given it.
         asked_s: Wall-clock time when it was asked, seconds since the epoch.
         phrase: Words of the command that the candidates fit, e.g. "can"; empty where the question is another one.
-        candidates: Things that may be chosen, in the order of their numbers; the first has the number 1.
+        candidates: Objects that may be chosen, in the order of their numbers; the first has the number 1.
         left: Steps of a plan that come after the command.
     """
 

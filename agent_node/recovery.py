@@ -49,7 +49,7 @@ _KNOWN = {
     ErrorCode.ALREADY_HOLDING: "The gripper is full; place what it holds before the next grasp.",
     ErrorCode.PLACE_BLOCKED: "The object is still held; choose another point on a new picture.",
 }
-"""Notes on failures after which things stand as they are known to."""
+"""Notes on failures after which objects stand as they are known to."""
 _NOT_CERTAIN = ("What is held is not certain", "find the object again")
 _LOOK_ANEW = {
     ErrorCode.GRIPPER_EMPTY: ("The gripper holds nothing", "find the object again"),

@@ -37,7 +37,7 @@ class SessionTurn:
     Attributes:
         answer: The answer to the operator.
         success: Everything that was asked for is done, or answered.
-        error_code: Code of the first thing that went wrong; None where nothing did.
+        error_code: Code of the first object that went wrong; None where nothing did.
         episodes: Episodes of it, in order.
         question: The question that now waits for the operator's answer; None where none does.
         done: Steps of the plan that are done.

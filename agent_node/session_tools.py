@@ -26,7 +26,7 @@ PICK, PLACE = "robot.pick", "robot.place"
 """The motions by which a deed is taken back."""
 _NOBODY = "Nobody can answer now: a question ends the order."
 _RECALLED = 8
-"""Newest deeds that are recalled, and so many things seen [-]."""
+"""Newest deeds that are recalled, and so many objects seen [-]."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class RecallTools:
 
     @tool("robot.recall")
     def recall(self) -> ToolResult:
-        """Tell what was done before, where things stood and stand, and what the gripper holds."""
+        """Tell what was done before, where objects stood and stand, and what the gripper holds."""
         robot = self._robot
         held = robot.held
-        lines = [f"The gripper holds: {held.thing if held else 'nothing that is remembered'}."]
+        lines = [f"The gripper holds: {held.object if held else 'nothing that is remembered'}."]
         lines += [_told(deed) for deed in robot.deeds[-_RECALLED:]]
-        seen = [f"{each.thing} {at_point(each.point)}" for each in robot.seen[-_RECALLED:]]
+        seen = [f"{each.object} {at_point(each.point)}" for each in robot.seen[-_RECALLED:]]
         lines += [f"Seen: {', '.join(seen)}."] if seen else []
         return ToolResult(text="\n".join(lines))
 
@@ -130,11 +130,11 @@ class UndoTools:
         scene_picture(self._toolbox, session)  # points are those of the newest
         for name, spot in [*steps, (PLACE, before)]:
             record = self._toolbox.call(name, {"point": list(spot.point)}, session)
-            learn_of(robot, "undo", [record], time.time(), undone=record.result.ok, named=deed.thing)
+            learn_of(robot, "undo", [record], time.time(), undone=record.result.ok, named=deed.object)
             if record.result.error is not None:
                 return record.result
         mark_undone(robot)
-        text = f"Taken back: the {deed.thing} stands at {at_point(before.point)} again. {record.result.text}"
+        text = f"Taken back: the {deed.object} stands at {at_point(before.point)} again. {record.result.text}"
         result = record.result
         return ToolResult(text=text, image=result.image, source=result.source, facts={"undone": True})
 
@@ -165,7 +165,7 @@ class SessionToolbox(Toolbox):
         if "undone" not in record.result.facts:
             learn_of(self._robot, record.name, [record], self._clock(), pointed=self._pointed)
         if record.result.ok and record.result.facts.get("points") and self._robot.seen:
-            self._pointed = self._robot.seen[-1].thing
+            self._pointed = self._robot.seen[-1].object
         return record
 
 
@@ -195,7 +195,7 @@ def _told(deed: DoneDeed) -> str:
     did = "picked up" if deed.action == "pick" else "placed"
     ended = "" if deed.success else f" failed with {deed.error_code}"
     undone = ", taken back since" if deed.undone else ""
-    return f"{did} the {deed.thing}: {_at(deed.before)} -> {_at(deed.after)}{ended}{undone}."
+    return f"{did} the {deed.object}: {_at(deed.before)} -> {_at(deed.after)}{ended}{undone}."
 
 
 def _at(spot: Spot | None) -> str:

@@ -77,7 +77,7 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     rows += with_unscored(rate_row("all", sum(r.success for r in scored), len(scored)), len(records) - len(scored))
     honest = [r for r in scored if not (r.success or r.false_success)]
     rows.append(rate_row("refused or asked", sum(not r.wrong for r in honest), len(scored)))
-    rows.append(rate_row("wrong thing lifted, said so", sum(r.wrong for r in honest), len(scored)))
+    rows.append(rate_row("wrong object lifted, said so", sum(r.wrong for r in honest), len(scored)))
     return rows + claims(scored)
 
 

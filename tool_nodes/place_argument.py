@@ -26,7 +26,7 @@ class PointedPlace:
     """A place whose objects are known by points of an image.
 
     Attributes:
-        request: The place; `thing` is empty.
+        request: The place; `object` is empty.
         points: For each of `all_references` of the request the normalized points (x, y) of what it means.
     """
 
@@ -105,7 +105,7 @@ class PlaceInImageArgument:
         return self._read(value, lookup, inner=False)
 
     def _read(self, value: Any, lookup: Lookup, inner: bool) -> PointedPlace:
-        known = {field.name for field in fields(FreeSpaceRequest)} - ({"thing", "also"} if inner else {"thing"})
+        known = {field.name for field in fields(FreeSpaceRequest)} - ({"object", "also"} if inner else {"object"})
         if not isinstance(value, dict) or not value.keys() <= known:
             raise InvalidValue(
                 f"must be an object with no other keys than {', '.join(sorted(known))}, got {show(value)}"

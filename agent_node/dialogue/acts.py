@@ -31,12 +31,12 @@ class SkillAct:
 
     Attributes:
         name: Its name in `toolhand.agent_node.dialogue.skills`, e.g. "open_gripper".
-        thing: Noun phrase of the object that it is about; empty where it is about none.
+        object: Noun phrase of the object that it is about; empty where it is about none.
         speed: Share of the allowed speed that was asked for, in (0, 1].
     """
 
     name: str
-    thing: str = ""
+    object: str = ""
     speed: float = 1.0
 
 
@@ -46,12 +46,12 @@ class QuestionAct:
 
     Attributes:
         kind: Its name in `toolhand.agent_node.dialogue.questions`, e.g. "how_many".
-        things: Noun phrases, or words of a place, that it is about.
+        objects: Noun phrases, or words of a place, that it is about.
         word: Word that is compared by or asked about, such as "tallest", "taller", "farthest from" and "full".
     """
 
     kind: str
-    things: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
     word: str = ""
 
 

@@ -109,7 +109,7 @@ def answered(question: OpenQuestion, plan: Plan, last: OpenQuestion | None, chos
         return _chosen(question, number - 1) if 0 < number <= len(question.candidates) else Answered(again=True)
     ref = act.object if isinstance(act, FollowUp) and kind in ("choice", "not_that") else _only_which(plan[0])
     if ref is not None:
-        return _of_things(question, ref)
+        return _of_objects(question, ref)
     return Answered(again=True) if kind in ("yes", "not_that_one") else Answered(other="drop")
 
 
@@ -119,7 +119,7 @@ def _only_which(act: PlanAct) -> ObjectRef | None:
     return act.objects[0] if only and act.objects[0].words and is_nameless(act.objects[0]) else None
 
 
-def _of_things(question: OpenQuestion, ref: ObjectRef) -> Answered:
+def _of_objects(question: OpenQuestion, ref: ObjectRef) -> Answered:
     points = [each.point for each in question.candidates if each.point is not None]
     phrase = parse_noun_phrase(_plain(question))
     denied = [clause for clause in ref.clauses if clause.denied]

@@ -1,4 +1,4 @@
-"""Answers to questions that compare things or ask what stands at a place: largest, taller, left of, colour, empty."""
+"""Answers to questions that compare objects or ask what stands at a place: largest, taller, left of, colour, empty."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ errs by up to 1.6 cm."""
 _ALIKE_X = 0.02
 """Places in the picture that differ by less are equally far left [-]: some 2 cm on the table."""
 _MOST_COMPARED = 4
-"""Things of one name that are measured [-]; it is rare that more are alike."""
+"""Objects of one name that are measured [-]; it is rare that more are alike."""
 _COLOURS = ("red", "orange", "yellow", "green", "lime", "blue", "turquoise", "purple", "pink", "brown", "tan", "black")
 _MORE_COLOURS = ("white", "grey", "transparent")
 
-MeasuredThing = tuple[str, PicturePoint, SeenBox]
-"""A thing's name, its point and the box about it."""
+MeasuredObject = tuple[str, PicturePoint, SeenBox]
+"""An object's name, its point and the box about it."""
 
 
-def _bulk(thing: MeasuredThing) -> float:
-    return float(thing[2].extent.prod())
+def _bulk(obj: MeasuredObject) -> float:
+    return float(obj[2].extent.prod())
 
 
-def _height(thing: MeasuredThing) -> float:
-    return float(thing[2].extent[2])
+def _height(obj: MeasuredObject) -> float:
+    return float(obj[2].extent[2])
 
 
-def _length(thing: MeasuredThing) -> float:
-    return float(thing[2].extent[0])
+def _length(obj: MeasuredObject) -> float:
+    return float(obj[2].extent[0])
 
 
-def _width(thing: MeasuredThing) -> float:
-    return float(thing[2].extent[1])
+def _width(obj: MeasuredObject) -> float:
+    return float(obj[2].extent[1])
 
 
-def _across(thing: MeasuredThing) -> float:
-    return thing[1][0]
+def _across(obj: MeasuredObject) -> float:
+    return obj[1][0]
 
 
-def _along(thing: MeasuredThing) -> float:
-    return thing[1][1]
+def _along(obj: MeasuredObject) -> float:
+    return obj[1][1]
 
 
 _WEIGHT = ("heaviest", "heavier", "lightest", "lighter")
-_MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
+_MEASURES: Mapping[str, tuple[Callable[[MeasuredObject], float], int]] = {
     **dict.fromkeys(("biggest", "bigger"), (_bulk, 1)),
     **dict.fromkeys(("smallest", "smaller"), (_bulk, -1)),
     **dict.fromkeys(("tallest", "taller", "highest"), (_height, 1)),
@@ -72,7 +72,7 @@ _MEASURES: Mapping[str, tuple[Callable[[MeasuredThing], float], int]] = {
 
 
 class Comparing(SeeingAnswers):
-    """Answers of `questions.QuestionPolicy` that compare things or tell what stands at a place."""
+    """Answers of `questions.QuestionPolicy` that compare objects or tell what stands at a place."""
 
     def _word(self) -> str:
         """The word of the question that compares."""
@@ -86,7 +86,7 @@ class Comparing(SeeingAnswers):
             )
         return word
 
-    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[MeasuredThing]]:
+    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[MeasuredObject]]:
         boxes = yield from self._boxes([at for _, at in found])
         return [(name, at, box) for (name, at), box in zip(found, boxes, strict=True) if box is not None]
 
@@ -94,13 +94,13 @@ class Comparing(SeeingAnswers):
         word = self._word()
         yield from self._look()
         found = yield from self._named()
-        if self._act.things:
-            points = yield from self._points(self._act.things[0])
+        if self._act.objects:
+            points = yield from self._points(self._act.objects[0])
             found = [each for each in found if any(near(each[1], point) for point in points)]
-        things = yield from self._measured(found)
-        if not things:
+        objects = yield from self._measured(found)
+        if not objects:
             raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see nothing here that I can measure.")
-        first, alike = _first(things, word)
+        first, alike = _first(objects, word)
         if alike:
             raise Done("I have measured.", f"I see two that I cannot tell apart by that, {_alike(first, alike, word)}.")
         raise Done(
@@ -110,16 +110,16 @@ class Comparing(SeeingAnswers):
     def _more(self) -> Script:
         word = self._word()
         yield from self._look()
-        groups: list[list[MeasuredThing]] = []
-        for thing in self._act.things[:2]:
-            points = yield from self._points(thing)
-            groups.append((yield from self._measured([(bare(thing), at) for at in points[:_MOST_COMPARED]])))
+        groups: list[list[MeasuredObject]] = []
+        for obj in self._act.objects[:2]:
+            points = yield from self._points(obj)
+            groups.append((yield from self._measured([(bare(obj), at) for at in points[:_MOST_COMPARED]])))
         if not all(groups):
             raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see both, but cannot measure them.")
         measure, sign = _MEASURES[word]
         # Where several have the name, what is said holds for every one of them.
-        least = [min(group, key=lambda thing: sign * measure(thing)) for group in groups]
-        most = [max(group, key=lambda thing: sign * measure(thing)) for group in groups]
+        least = [min(group, key=lambda obj: sign * measure(obj)) for group in groups]
+        most = [max(group, key=lambda obj: sign * measure(obj)) for group in groups]
         sure = [k for k in (0, 1) if _first([least[k], most[1 - k]], word) == (least[k], [])]
         if not sure:
             alike = f"{_size(least[0], word)} and{_size(least[1], word).lstrip(',')}".lstrip(", ")
@@ -131,7 +131,7 @@ class Comparing(SeeingAnswers):
         raise Done("I have measured.", f"{told[0].upper()}{told[1:]}")
 
     def _what_stands(self) -> Script:
-        place = self._act.things[0]
+        place = self._act.objects[0]
         yield from self._look()
         [response] = yield from self._all([f"things {place}"])
         if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
@@ -146,63 +146,63 @@ class Comparing(SeeingAnswers):
         raise Done("I have looked.", f"I see {joined(told)} {place}.")
 
     def _empty(self) -> Script:
-        thing = self._act.things[0]
+        obj = self._act.objects[0]
         yield from self._look()
-        points = yield from self._points(thing)
-        self._require_one(points, thing)
-        [response] = yield from self._all([f"things in {the(bare(thing))}"])
+        points = yield from self._points(obj)
+        self._require_one(points, obj)
+        [response] = yield from self._all([f"things in {the(bare(obj))}"])
         full = self._act.word == "full"
         names = []
         if response.points:
             found = yield from self._named()
-            names = [n for n, at in found if any(near(at, point) for point in response.points) and n != bare(thing)]
+            names = [n for n, at in found if any(near(at, point) for point in response.points) and n != bare(obj)]
         if not names:
-            raise Done("It is empty.", f"{'No' if full else 'Yes'}: I see nothing in {the(bare(thing))}.")
+            raise Done("It is empty.", f"{'No' if full else 'Yes'}: I see nothing in {the(bare(obj))}.")
         told = joined([f"the {name}" for name in _once(names)])
-        raise Done("Something is in it.", f"{'Yes' if full else 'No'}: I see {told} in {the(bare(thing))}.")
+        raise Done("Something is in it.", f"{'Yes' if full else 'No'}: I see {told} in {the(bare(obj))}.")
 
     def _colour(self) -> Script:
-        thing, part = bare(self._act.things[0]), ""
+        obj, part = bare(self._act.objects[0]), ""
         yield from self._look()
-        [response] = yield from self._all([thing])
+        [response] = yield from self._all([obj])
         unfound = None if response.ok else unfound_in(response.text)
-        if unfound is not None and unfound.strange and any(word not in unfound.strange for word in thing.split()):
+        if unfound is not None and unfound.strange and any(word not in unfound.strange for word in obj.split()):
             part = " ".join(unfound.strange)  # "mustard cap": a part of something
-            thing = " ".join(word for word in thing.split() if word not in (*unfound.strange, "of", "the"))
-        points = response.points if response.ok else (yield from self._points(thing))
-        self._require_one(points, thing)
+            obj = " ".join(word for word in obj.split() if word not in (*unfound.strange, "of", "the"))
+        points = response.points if response.ok else (yield from self._points(obj))
+        self._require_one(points, obj)
         colours = (*_COLOURS, *_MORE_COLOURS)
-        asked = [f"{thing} with the {colour} {part}" if part else f"{colour} {thing}" for colour in colours]
+        asked = [f"{obj} with the {colour} {part}" if part else f"{colour} {obj}" for colour in colours]
         responses = yield from self._all(asked)
         seen = [colour for colour, each in zip(colours, responses, strict=True) if each.ok and each.points]
-        named = f"{the(part)} of {the(thing)}" if part else the(thing)
+        named = f"{the(part)} of {the(obj)}" if part else the(obj)
         if not seen:
             raise Done(
-                "I cannot tell.", f"I see {the(thing)}, but cannot name the colour of {the(part) if part else 'it'}."
+                "I cannot tell.", f"I see {the(obj)}, but cannot name the colour of {the(part) if part else 'it'}."
             )
         raise Done("I have looked.", f"{named.capitalize()} is {joined(seen)}.")
 
 
-def _first(things: Sequence[MeasuredThing], word: str) -> tuple[MeasuredThing, list[MeasuredThing]]:
-    """The thing that is most of it, and those that cannot be told from it."""
+def _first(objects: Sequence[MeasuredObject], word: str) -> tuple[MeasuredObject, list[MeasuredObject]]:
+    """The object that is most of it, and those that cannot be told from it."""
     measure, sign = _MEASURES[word]
-    first, *rest = sorted(things, key=lambda thing: -sign * measure(thing))
+    first, *rest = sorted(objects, key=lambda obj: -sign * measure(obj))
     best = measure(first)
     margin = _ALIKE_BULK * best if measure is _bulk else _ALIKE_X if measure in (_across, _along) else _ALIKE_SIZE_M
-    return first, [thing for thing in rest if abs(measure(thing) - best) < margin]
+    return first, [obj for obj in rest if abs(measure(obj) - best) < margin]
 
 
-def _alike(first: MeasuredThing, alike: Sequence[MeasuredThing], word: str) -> str:
+def _alike(first: MeasuredObject, alike: Sequence[MeasuredObject], word: str) -> str:
     return f"the {joined([first[0], *(each[0] for each in alike)])}{_size(first, word)}"
 
 
-def _size(thing: MeasuredThing, word: str) -> str:
+def _size(obj: MeasuredObject, word: str) -> str:
     measure, _ = _MEASURES[word]
     if measure in (_across, _along):
         return ""
     if measure is _bulk:
-        return f", {thing[2].told}"
-    return f", about {100 * measure(thing):.0f} cm"
+        return f", {obj[2].told}"
+    return f", about {100 * measure(obj):.0f} cm"
 
 
 def _the_most(word: str) -> str:

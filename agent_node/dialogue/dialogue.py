@@ -234,7 +234,7 @@ class Dialogue:
 
     def _plan(self, plan: Plan, steps: list[str], turn: TurnSoFar) -> None:
         """Show a plan of several steps, and carry it out; nothing moves where one of them cannot be done."""
-        held = "" if self.robot.held is None else self.robot.held.thing
+        held = "" if self.robot.held is None else self.robot.held.object
         for act, step in zip(plan, steps, strict=True):
             problem = self._doer.problem(act)
             if problem is None:

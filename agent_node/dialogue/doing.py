@@ -43,7 +43,7 @@ Check = Callable[[str], ToolError | None]
 """Why the session's policy will not read a command; None where it may."""
 
 BACK_M = 0.01
-"""A thing that is put back stands where it stood, up to this [m]; further off the answer says how far."""
+"""An object that is put back stands where it stood, up to this [m]; further off the answer says how far."""
 _HIDDEN = frozenset(
     {
         ErrorCode.OBJECT_NOT_FOUND,
@@ -128,7 +128,7 @@ class Doer:
 
     def _is_unknown_it(self, plan: PlanAct) -> bool:
         """Whether an act is about "it", and nothing was spoken of before."""
-        return bool(plan.objects) and plan.objects[0].quantity == "it" and self._follow_ups.last_thing() is None
+        return bool(plan.objects) and plan.objects[0].quantity == "it" and self._follow_ups.last_object() is None
 
     def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
         """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
@@ -153,7 +153,7 @@ class Doer:
         if isinstance(said := act_of(plan), FollowUp):
             return self._follow_up(said, plan, turn)
         if plan.kind == "pick" and self._robot.held is not None and plan.objects[0].quantity == "it":
-            turn.answers.append(f"I hold the {self._robot.held.thing} already.")
+            turn.answers.append(f"I hold the {self._robot.held.object} already.")
             return None
         plan = self._without_others(self._follow_ups.resolved(plan), turn)
         plan = replace(plan, speed=plan.speed or self._operator.pace)
@@ -190,7 +190,7 @@ class Doer:
             if not self._held_before:
                 turn.answers.append(f"I see no {bare_phrase(condition)}.")
                 return []
-            self._operator.last_thing = name_of(condition)
+            self._operator.last_object = name_of(condition)
         return [say_act(each) for each in spread((replace(act, condition=None, otherwise=False),))]
 
     def _sees(self, ref: ObjectRef, turn: TurnSoFar) -> bool:
@@ -203,7 +203,7 @@ class Doer:
         """ "It" means the only object of a question or a skill from now on."""
         named = [ref for ref in plan.objects if not ref.is_many]
         if self._robot.held is None and not turn.failed and len(named) == 1 and (name := name_of(named[0])):
-            self._operator.last_thing = name
+            self._operator.last_object = name
 
     def _group(self, act: GroupAct, plan: PlanAct, turn: TurnSoFar) -> list[str]:
         """The steps of what a look has to come before."""
@@ -289,7 +289,7 @@ class Doer:
             taking_back: It takes an earlier deed back.
 
         Returns:
-            The step in its place where it puts several things of a plural, else None.
+            The step in its place where it puts several objects of a plural, else None.
         """
         act = self._follow_ups.now(self._follow_ups.placed_where(said))
         act = replace(act, speed=act.speed or self._operator.pace)
@@ -311,9 +311,9 @@ class Doer:
         if back:
             self._follow_ups.note_taken_back()
         operator = self._operator
-        operator.last_thing = deed.thing if deed is not None else name_of(ref) or operator.last_thing
+        operator.last_object = deed.object if deed is not None else name_of(ref) or operator.last_object
         if not taking_back:
-            known = operator.last_thing if ref.quantity == "it" else ""
+            known = operator.last_object if ref.quantity == "it" else ""
             operator.last_said = say_act(replace(said, objects=(called(known),)) if known else said)
         if episode.error_code is ErrorCode.AMBIGUOUS:
             asked = question_of(episode, say_act(act), self._clock())
@@ -327,8 +327,8 @@ class Doer:
             where = "where it stood" if beside_m <= BACK_M else f"{100 * beside_m:.1f} cm beside where it stood"
             speed = spoken_speed(text)
             slowly = f" {speed.told}" if speed is not None else ""
-            said_back = f"I have put the {operator.last_thing} back {where}.{slowly}"
-            turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_thing))
+            said_back = f"I have put the {operator.last_object} back {where}.{slowly}"
+            turn.answers.append(said_back if back else _plainly(episode.answer, operator.last_object))
         turn.answers += [also_moved] if also_moved else []
         return None
 
@@ -349,7 +349,7 @@ class Doer:
         asked = next((ref for ref in named if ref.quantity in ("the other", "another")), None)
         if asked is None:
             return act
-        name = self._operator.last_thing if is_nameless(asked) else bare_phrase(asked)
+        name = self._operator.last_object if is_nameless(asked) else bare_phrase(asked)
         if not name:
             raise ToolError(ErrorCode.NOT_UNDERSTOOD, "I do not know which other one is meant.", "Name the thing.")
         said, plain = noun_phrase(asked), name_of(called(name))
@@ -390,7 +390,7 @@ class Doer:
         return episode
 
     def _is_clear(self, act: PlanAct, turn: TurnSoFar) -> bool:
-        """Whether a look finds one thing for each that a deed names."""
+        """Whether a look finds one object for each that a deed names."""
         known = [ref for ref in objects_of(act) if ref.point is None and name_of(ref)]
         named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
         if not named:
@@ -409,7 +409,7 @@ class Doer:
         return turn.episodes[-1].error_code is None
 
     def _spot_in(self, act: PlanAct) -> Spot | None:
-        """Where the thing stood that an act puts back: the newest spot that it names by its point."""
+        """Where the object stood that an act puts back: the newest spot that it names by its point."""
         spots = [deed.before for deed in reversed(self._robot.deeds) if deed.before is not None]
         return next((spot for spot in spots if spot.point == act.place[0].point), None)
 
@@ -433,15 +433,15 @@ def _has_moved(episode: Episode) -> bool:
 
 
 def _also_moved(episode: Episode) -> str:
-    """What the pictures say of other things that an episode has moved; "" where it has moved none."""
+    """What the pictures say of other objects that an episode has moved; "" where it has moved none."""
     facts = [fact for record in episode.records for fact in record.result.facts.values() if isinstance(fact, Mapping)]
     points = [at_point((point[0], point[1])) for fact in facts for point in fact.get("pushed") or ()]
     return f"I have moved something else, too: what is at {' and '.join(points)} now." if points else ""
 
 
-def _plainly(answer: str, thing: str) -> str:
-    """An answer without the point by which a thing was told from others."""
-    return re.sub(rf"(?<=\b{re.escape(thing)}) {POINTED.pattern[2:]}", "", answer) if thing else answer
+def _plainly(answer: str, obj: str) -> str:
+    """An answer without the point by which an object was told from others."""
+    return re.sub(rf"(?<=\b{re.escape(obj)}) {POINTED.pattern[2:]}", "", answer) if obj else answer
 
 
 def _apart(spot: Spot | None, other: Spot | None) -> float:

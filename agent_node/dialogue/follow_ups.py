@@ -36,15 +36,15 @@ class FollowUps:
 
     # ---- Objects ----
 
-    def last_thing(self) -> ObjectRef | None:
+    def last_object(self) -> ObjectRef | None:
         """What "it" means, with its point where that is known; None for nothing."""
-        thing = self._operator.last_thing
-        if not thing:
+        obj = self._operator.last_object
+        if not obj:
             return None
-        deed = self._robot.last_of(thing)
-        seen = [each.point for each in self._robot.seen if each.thing == thing]
+        deed = self._robot.last_of(obj)
+        seen = [each.point for each in self._robot.seen if each.object == obj]
         after = None if deed is None or deed.after is None else deed.after.point
-        return called(thing, after or (seen[0] if len(seen) == 1 else None))
+        return called(obj, after or (seen[0] if len(seen) == 1 else None))
 
     def resolved(self, act: PlanAct) -> PlanAct:
         """An act with known objects in the place of "it", "them" and "the one that you moved last".
@@ -56,7 +56,11 @@ class FollowUps:
         """
         if act.objects and act.objects[0].quantity == "them" and (several := self._them()):
             act = replace(act, objects=(*several, *act.objects[1:]))
-        if act.kind in _OF_WHAT_IS_HELD and act.objects and (self._robot.held is not None or self.last_thing() is None):
+        if (
+            act.kind in _OF_WHAT_IS_HELD
+            and act.objects
+            and (self._robot.held is not None or self.last_object() is None)
+        ):
             first, *others = act.objects
             first = ObjectRef("it") if first.quantity in ("it", "them") or _is_held(first) else self.known(first)
             objects = (first, *map(self.known, others))
@@ -78,7 +82,7 @@ class FollowUps:
                 return self._moved_last(ref)
             if ref.quantity not in ("it", "them") and not _is_held(ref):
                 return ref
-            last = self.last_thing()
+            last = self.last_object()
             if last is None:
                 said = f'I do not know what is meant by "{say_object(ref)}": name it.'
                 raise ToolError(ErrorCode.AMBIGUOUS, said)
@@ -102,8 +106,8 @@ class FollowUps:
         """The objects that were spoken of last, where they are several."""
         deeds = sequence_of(self._robot)
         if deeds:
-            spots = {deed.thing: None if deed.after is None else deed.after.point for deed in reversed(deeds)}
-            return tuple(called(thing, point) for thing, point in spots.items())
+            spots = {deed.object: None if deed.after is None else deed.after.point for deed in reversed(deeds)}
+            return tuple(called(obj, point) for obj, point in spots.items())
         last = read_plan(self._operator.last_said)[0] if self._operator.last_said else PlanAct("fixed")
         named = (*last.objects, *(ref for part in last.place for ref in part.objects))
         known = tuple(called(name_of(ref)) for ref in named if name_of(ref))
@@ -111,35 +115,35 @@ class FollowUps:
 
     def _moved_last(self, ref: ObjectRef) -> ObjectRef:
         name = "" if is_nameless(ref) else name_of(ref)
-        deed = next((d for d in reversed(self._robot.deeds) if d.success and name in ("", d.thing)), None)
+        deed = next((d for d in reversed(self._robot.deeds) if d.success and name in ("", d.object)), None)
         if deed is None:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I have moved no {name or 'object'} yet.")
-        return called(deed.thing, None if deed.after is None else deed.after.point)
+        return called(deed.object, None if deed.after is None else deed.after.point)
 
     def placed_where(self, act: PlanAct) -> PlanAct:
         """An act with the spot in the place of "where the bowl was".
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND where that thing was not moved, or was not seen before.
+            ToolError: OBJECT_NOT_FOUND where that object was not moved, or was not seen before.
         """
         return replace(act, place=tuple(self._spot_of(part) if part.kind == "was" else part for part in act.place))
 
     def _spot_of(self, part: PlacePart) -> PlacePart:
-        thing = name_of(part.objects[0])
-        moved = next((d for d in reversed(self._robot.deeds) if d.success and d.thing == thing), None)
+        obj = name_of(part.objects[0])
+        moved = next((d for d in reversed(self._robot.deeds) if d.success and d.object == obj), None)
         if moved is None or moved.before is None:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND,
-                f"I remember no place where the {thing} was: I have not moved it, or did not see where it stood.",
+                f"I remember no place where the {obj} was: I have not moved it, or did not see where it stood.",
                 "Name a place.",
             )
         return PlacePart("point", point=moved.before.point)
 
     def now(self, act: PlanAct) -> PlanAct:
-        """An act with the point where a thing was seen after its move in the place of the spot it was moved to.
+        """An act with the point where an object was seen after its move in the place of the spot it was moved to.
 
         A plan is made before its first step: what that has moved stands beside its spot by as much as the hand wavers,
-        and the middle of a tall thing is seen elsewhere than the spot under it.
+        and the middle of a tall object is seen elsewhere than the spot under it.
         """
 
         def moved(ref: ObjectRef) -> ObjectRef:
@@ -147,7 +151,7 @@ class FollowUps:
                 to = _FREE_SPOT.search(deed.said)
                 if ref.point is None or to is None or deed.after is None or not deed.success:
                     continue
-                if name_of(ref) == deed.thing and math.dist(ref.point, (float(to[1]), float(to[2]))) < _ROUNDED:
+                if name_of(ref) == deed.object and math.dist(ref.point, (float(to[1]), float(to[2]))) < _ROUNDED:
                     ref = replace(ref, point=deed.after.point)
             return ref
 
@@ -158,8 +162,8 @@ class FollowUps:
     def sequence_back(self, act: FollowUp) -> list[str]:
         """The steps that take a whole plan back, the last first; none where the last deed was asked for by itself.
 
-        "Put it back" means one thing, which may stand free; a thing that has moved twice, or into whose place another
-        one has come, goes back only with the others.
+        "Put it back" means one object, which may stand free; an object that has moved twice, or into whose place
+        another one has come, goes back only with the others.
 
         Raises:
             ToolError: As `undoing.taken_back`; nothing has moved then.
@@ -172,20 +176,20 @@ class FollowUps:
 
     def taking_back(self, act: FollowUp) -> PlanAct:
         """The act of "undo" or "put it back". Raises ToolError as `undoing.taken_back`."""
-        thing = "" if act.object is None or act.object.quantity == "everything" else name_of(act.object)
+        obj = "" if act.object is None or act.object.quantity == "everything" else name_of(act.object)
         last = last_deed(self._robot)
         if (
             act.kind == "undo_last"
-            and thing
+            and obj
             and last is not None
-            and thing not in (last.thing, name_of(called(last.thing)))
+            and obj not in (last.object, name_of(called(last.object)))
         ):
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD,
-                f"My last move was of the {last.thing}, and not of the {thing}.",
-                f'Say "undo the last move", or "put the {thing} where it was".',
+                f"My last move was of the {last.object}, and not of the {obj}.",
+                f'Say "undo the last move", or "put the {obj} where it was".',
             )
-        return put_back(self._robot, thing) if act.kind == "put_back" else taken_back(self._robot)
+        return put_back(self._robot, obj) if act.kind == "put_back" else taken_back(self._robot)
 
     def note_taken_back(self) -> None:
         """The act of `taking_back` has been done."""
@@ -239,11 +243,11 @@ class FollowUps:
         return steps
 
     def _not_that(self, ref: ObjectRef) -> list[str]:
-        """What was done to the wrong thing is taken back, and done to the right one."""
+        """What was done to the wrong object is taken back, and done to the right one."""
         [last] = read_plan(self._last_said())
         again = say_act(replace(last, objects=(instead_of(last.objects[0], ref), *last.objects[1:])))
         deed = last_deed(self._robot)
-        if self._robot.held is None and (deed is None or deed.thing != name_of(last.objects[0])):
+        if self._robot.held is None and (deed is None or deed.object != name_of(last.objects[0])):
             return [again]
         taken_back(self._robot)  # raises where it cannot be
         return ["undo the last move", again]
@@ -256,7 +260,7 @@ class FollowUps:
             operator.chosen = 1 - operator.chosen
         else:
             [last] = read_plan(self._last_said())
-            other = ObjectRef("the other", name_of(last.objects[0]) or operator.last_thing)
+            other = ObjectRef("the other", name_of(last.objects[0]) or operator.last_object)
             named, same = say_act(replace(last, objects=(other, *last.objects[1:]))), True
         # What was put down by another command since then stays.
         stays = act.kind == "other_one" and self._robot.held is None and not same
@@ -268,26 +272,26 @@ def _is_held(ref: ObjectRef) -> bool:
 
 
 _FREE_SPOT = re.compile(r"on the free spot at \(([\d.]+), ([\d.]+)\)")
-"""The spot in a command to which a thing was moved."""
+"""The spot in a command to which an object was moved."""
 _ROUNDED = 0.001
 """Normalized distance of points that are the same when they are said [-]: they have three digits."""
 
 
 def _undo(deed: DoneDeed) -> str:
-    return say_act(PlanAct("undo_of", (called(deed.thing),)))
+    return say_act(PlanAct("undo_of", (called(deed.object),)))
 
 
 def _all_of_them(act: FollowUp, deeds: Sequence[DoneDeed]) -> bool:
-    """Whether "put it back" is about a thing of a plan that cannot go back without the others, or about all of them."""
+    """Whether "put it back" is about all objects of a plan, or one that cannot go back without the others."""
     if not deeds or (act.object is not None and act.object.quantity in ("them", "everything")):
         return bool(deeds)
-    name = (name_of(act.object) if act.object is not None else "") or deeds[0].thing
-    own = [deed for deed in deeds if deed.thing == name]
+    name = (name_of(act.object) if act.object is not None else "") or deeds[0].object
+    own = [deed for deed in deeds if deed.object == name]
     froms = [deed.before.point for deed in own if deed.before is not None]
     taken = any(
         deed.after is not None and math.dist(deed.after.point, point) < SAME_POINT
         for deed in deeds
         for point in froms
-        if deed.thing != name
+        if deed.object != name
     )
     return len(own) > 1 or taken

@@ -1,4 +1,4 @@
-"""A look at the table by fixed calls: where things of some words stand, for plans that only a picture can make."""
+"""A look at the table by fixed calls: where objects of some words stand, for plans that only a picture can make."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MeasurePolicy(FixedCalls):
 
 
 def measured(episode: Episode, number: int) -> list[SeenBox | None]:
-    """The box about the thing at each of so many points; None where it could not be measured."""
+    """The box about the object at each of so many points; None where it could not be measured."""
     results = [
         (record.name, record.result)
         for record in episode.records

@@ -1,4 +1,4 @@
-"""Boxes about things, read from the words of the box tool: sizes and distances along the table."""
+"""Boxes about objects, read from the words of the box tool: sizes and distances along the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CORNERS = re.compile(r"Corners 3D: (\[\[.*?\]\])")
 
 @dataclass(frozen=True)
 class SeenBox:
-    """A box about a thing that stands on something.
+    """A box about an object that stands on something.
 
     Attributes:
         extent: (3,) longer side, shorter side, height [m].

@@ -16,7 +16,7 @@ class OperatorMemory:
         answered: The question that was answered last, whose other candidates "the other one" may mean.
         chosen: Index of the candidate that was chosen then; -1 for none.
         heard: The plan that was understood last, in the robot's words.
-        last_thing: Plain name of the thing that "it" means.
+        last_object: Plain name of the object that "it" means.
         last_said: The last deed that was understood, in the robot's words.
         done: Steps of the pending plan that are done, in the robot's words.
         left: Steps of it that are not done, in order.
@@ -28,7 +28,7 @@ class OperatorMemory:
     answered: OpenQuestion | None = None
     chosen: int = -1
     heard: str = ""
-    last_thing: str = ""
+    last_object: str = ""
     last_said: str = ""
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)

@@ -18,8 +18,8 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 ChangeObject = Callable[[ObjectRef], ObjectRef]
 """Gives an object in the place of another."""
-_SAME_THING = 0.06
-"""Normalized distance up to which a point is that of a thing that was put there [-]: some 6 cm, most of its width."""
+_SAME_OBJECT = 0.06
+"""Normalized distance up to which a point is that of an object that was put there [-]: some 6 cm, most of its width."""
 
 
 def parse_problem(text: str) -> ToolError | None:
@@ -86,14 +86,14 @@ def objects_of(act: PlanAct) -> list[ObjectRef]:
 
 
 def others(points: Sequence[PicturePoint], robot: RobotMemory, name: str) -> list[PicturePoint]:
-    """Those of some points where no thing stands that was moved or spoken of by a name before, the last deed's first.
+    """Those of some points where no object stands that was moved or spoken of by a name before, the last deed's first.
 
     Args:
-        points: Where things of that name stand.
+        points: Where objects of that name stand.
         robot: Memory of the robot.
         name: The name.
     """
     words = {stem(word) for word in name.split()}
-    deeds = [deed for deed in robot.deeds if deed.success and {stem(word) for word in deed.thing.split()} & words]
+    deeds = [deed for deed in robot.deeds if deed.success and {stem(word) for word in deed.object.split()} & words]
     spots = [deed.after.point for deed in deeds[-1:] if deed.after is not None]
-    return [point for point in points if all(math.dist(point, spot) > _SAME_THING for spot in spots)]
+    return [point for point in points if all(math.dist(point, spot) > _SAME_OBJECT for spot in spots)]

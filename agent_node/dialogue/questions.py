@@ -21,7 +21,7 @@ from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.language.words import GENERIC, counted, one_of
 from toolhand.tool_nodes.results import ErrorCode
 
-THINGS = "things"
+OBJECTS = "things"
 """Words by which a pointer is asked for everything on the table."""
 
 _HEIGHT_CM, _SIDE_CM = 1.0, 2.0
@@ -30,7 +30,7 @@ and 1.6."""
 _ALIKE_M = 0.015
 """Distances that differ by less are called the same [m]: both may err by `APART_CM`."""
 _MOST_MEASURED = 4
-"""Things of one name that are measured; more than that nobody wants to hear."""
+"""Objects of one name that are measured; more than that nobody wants to hear."""
 _MOST_CALLS = 8
 """Calls of one turn, at most; the conversation allows twice as many."""
 _TOLD_DEEDS = 4
@@ -123,7 +123,7 @@ class _Answering(Comparing, Relating):
             "is_there": self._is_there,
             "nearest_to_me": self._nearest_to_me,
             "nearest_to_you": self._nearest_to_you,
-            "nearest": self._nearest_to_thing,
+            "nearest": self._nearest_to_object,
             "size": self._size,
             "apart": self._apart,
             "holding": self._holding,
@@ -161,7 +161,7 @@ class _Answering(Comparing, Relating):
         self._image = responses[0].image_index or 0
         held = responses[0].held
         if held is not None:
-            self._hand = held or (self._memory.held.thing if self._memory.held is not None else "thing")
+            self._hand = held or (self._memory.held.object if self._memory.held is not None else "thing")
 
     def _all(self, phrases: Sequence[str]) -> ScriptPart[list[Response]]:
         found: list[Response] = []
@@ -183,8 +183,8 @@ class _Answering(Comparing, Relating):
         return tuple(sorted(response.points))
 
     def _named(self) -> ScriptPart[list[tuple[str, PicturePoint]]]:
-        """Everything that is seen: its name and its point; what has no name is a "thing"."""
-        everything, told = yield from self._all([THINGS, NOTHING_REAL])
+        """Everything that is seen: its name and its point; what has no name is a "object"."""
+        everything, told = yield from self._all([OBJECTS, NOTHING_REAL])
         names = names_seen(told.text)
         if not names:
             return [("thing", point) for point in everything.points]
@@ -201,7 +201,7 @@ class _Answering(Comparing, Relating):
         return found
 
     def _boxes(self, points: Sequence[PicturePoint]) -> ScriptPart[list[SeenBox | None]]:
-        """The box about the thing at each point; None where nothing could be measured."""
+        """The box about the object at each point; None where nothing could be measured."""
         seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
         box = ToolCall("bounding_box.compute_bbox", seen)
         found: list[SeenBox | None] = []
@@ -214,8 +214,8 @@ class _Answering(Comparing, Relating):
             found += [read_box(boxed.text) if mask.ok and boxed.ok else None for mask, boxed in pairs]
         return found
 
-    def _thing(self, index: int = 0) -> str:
-        return self._act.things[index] if index < len(self._act.things) else "thing"
+    def _object(self, index: int = 0) -> str:
+        return self._act.objects[index] if index < len(self._act.objects) else "thing"
 
     # -- answers -------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class _Answering(Comparing, Relating):
         raise Done("I have looked.", f"I see {counted(len(found), 'thing')}. {sides(found)}{held}")
 
     def _how_many(self) -> Script:
-        asked = bare(self._thing())
+        asked = bare(self._object())
         if one_of(asked) in GENERIC:
             yield from self._see()
         yield from self._look()
@@ -244,15 +244,15 @@ class _Answering(Comparing, Relating):
 
     def _where(self) -> Script:
         yield from self._look()
-        thing = self._thing()
-        points = yield from self._points(thing)
+        obj = self._object()
+        points = yield from self._points(obj)
         where = yield from self._told_places(points)
         if len(points) == 1:
             raise Done(
                 "I see it.",
-                f"{the(bare(thing)).capitalize()} is {where}; I know its place to about {APART_CM:.0f} cm.",
+                f"{the(bare(obj)).capitalize()} is {where}; I know its place to about {APART_CM:.0f} cm.",
             )
-        raise Done("I see several.", f"{counted(len(points), bare(thing)).capitalize()}: {where}.")
+        raise Done("I see several.", f"{counted(len(points), bare(obj)).capitalize()}: {where}.")
 
     def _told_places(self, points: Sequence[PicturePoint]) -> ScriptPart[str]:
         """ "on the left, near the bowl; in the middle" of points."""
@@ -269,17 +269,17 @@ class _Answering(Comparing, Relating):
 
     def _is_there(self) -> Script:
         yield from self._look()
-        thing = self._thing()
-        [response] = yield from self._all([thing])
+        obj = self._object()
+        [response] = yield from self._all([obj])
         if response.ok:
             where = yield from self._told_places(response.points)
-            number = "" if len(response.points) == 1 else f"{counted(len(response.points), bare(thing))}: "
+            number = "" if len(response.points) == 1 else f"{counted(len(response.points), bare(obj))}: "
             raise Done("I see it.", f"Yes: {number}{where}.")
         if response.error is ErrorCode.NOT_RECOGNISED:
             raise Done("I know no such thing.", f"No, none that I would know: {response.text.rstrip('.')}.")
         if response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot tell.", f"{response.error}: {response.text}")
-        if self._hand and bare(thing) == self._hand:
+        if self._hand and bare(obj) == self._hand:
             raise Done("I hold it.", f"Yes: I hold the {self._hand}.")
         raise Done("I do not see it.", f"No: {response.text.rstrip('.')}.")
 
@@ -301,15 +301,15 @@ class _Answering(Comparing, Relating):
         name = next(name for name, point in found if point == at)
         raise Done("I have looked.", f"The {name} is nearest to me, {side_words(at)}.")
 
-    def _nearest_to_thing(self) -> Script:
+    def _nearest_to_object(self) -> Script:
         yield from self._look()
-        thing = self._thing(len(self._act.things) - 1)
-        points = yield from self._points(thing)
-        self._require_one(points, thing)
+        obj = self._object(len(self._act.objects) - 1)
+        points = yield from self._points(obj)
+        self._require_one(points, obj)
         found = yield from self._named()
         others = [(name, at) for name, at in found if not near(at, points[0])]
-        if len(self._act.things) > 1:
-            kind = yield from self._points(self._thing())
+        if len(self._act.objects) > 1:
+            kind = yield from self._points(self._object())
             others = [each for each in others if any(near(each[1], point) for point in kind)]
         boxes = yield from self._boxes([points[0], *(at for _, at in others)])
         own, rest = boxes[0], boxes[1:]
@@ -319,9 +319,9 @@ class _Answering(Comparing, Relating):
         if rows and self._act.word == "farthest from":
             distance, name, at = max(rows)
             away = f"{side_words(at)}, {cm(distance)} from middle to middle"
-            told = f"The {name} is farthest from {the(bare(thing))}, {away}."
+            told = f"The {name} is farthest from {the(bare(obj))}, {away}."
             raise Done("I have measured.", told)
-        raise Done("I have measured.", self._told_nearest(rows, the(bare(thing)), apart=True))
+        raise Done("I have measured.", self._told_nearest(rows, the(bare(obj)), apart=True))
 
     @staticmethod
     def _told_nearest(rows: Sequence[tuple[float, str, PicturePoint]], to: str, apart: bool = False) -> str:
@@ -336,28 +336,24 @@ class _Answering(Comparing, Relating):
         which = f"{side_of(alike, 0)} {first[1]}" if len(alike) > 1 else first[1]
         return f"The {which} is nearest to {to}, {side_words(first[2])}{away}."
 
-    def _require_one(self, points: Sequence[PicturePoint], thing: str) -> None:
+    def _require_one(self, points: Sequence[PicturePoint], obj: str) -> None:
         if len(points) > 1:
-            raise Done(
-                "That is not clear.", f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(thing)}': which?"
-            )
+            raise Done("That is not clear.", f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(obj)}': which?")
 
     def _size(self) -> Script:
         yield from self._look()
-        thing = self._thing()
-        points = yield from self._points(thing)
+        obj = self._object()
+        points = yield from self._points(obj)
         boxes = yield from self._boxes(points[:_MOST_MEASURED])
         told = [(at, box) for at, box in zip(points, boxes, strict=False) if box is not None]
         if not told:
-            raise Done(
-                "I cannot measure it.", f"{ErrorCode.NO_DEPTH}: I see {the(bare(thing))}, but cannot measure it."
-            )
+            raise Done("I cannot measure it.", f"{ErrorCode.NO_DEPTH}: I see {the(bare(obj))}, but cannot measure it.")
         sizes = [box.told for _, box in told]
         if len(points) > 1:
             sizes = [f"the one {side_words(at)} is {box.told}" for at, box in told]
             more = f" I measured {len(told)} of {len(points)}." if len(points) > len(told) else ""
             raise Done("I have measured.", f"{joined(sizes).capitalize()}; {self._give_or_take}.{more}")
-        raise Done("I have measured.", f"{the(bare(thing)).capitalize()} is {sizes[0]}; {self._give_or_take}.")
+        raise Done("I have measured.", f"{the(bare(obj)).capitalize()} is {sizes[0]}; {self._give_or_take}.")
 
     _give_or_take = f"give or take {_HEIGHT_CM:.0f} cm in height and {_SIDE_CM:.0f} cm along the sides"
 
@@ -373,10 +369,10 @@ class _Answering(Comparing, Relating):
 
     def _reach(self) -> Script:
         yield from self._look()
-        thing = self._thing()
-        if self._hand and bare(thing) == self._hand:
+        obj = self._object()
+        if self._hand and bare(obj) == self._hand:
             raise Done("I hold it.", f"I hold the {self._hand} already.")
-        points = yield from self._points(thing)
+        points = yield from self._points(obj)
         told = []
         for point in points[:_MOST_MEASURED]:
             reached = yield from self._reached(point)
@@ -407,7 +403,7 @@ class _Answering(Comparing, Relating):
         if not deeds:
             return "I have done nothing yet."
         more = len(self._memory.deeds) - len(deeds)
-        before = f" Before that, {counted(more, 'other thing')}." if more else ""
+        before = f" Before that, {counted(more, 'other obj')}." if more else ""
         return f"{' '.join(_told(deed) for deed in deeds)}{before}"
 
     def _why_not(self) -> str:
@@ -428,9 +424,9 @@ def _told(deed: DoneDeed) -> str:
         return f'"{deed.said}" did not work. {_reason(deed)}'
     if deed.action == "pick":
         where = "" if deed.before is None else f", which stood {side_words(deed.before.point)}"
-        return f"I picked up the {deed.thing}{where}."
+        return f"I picked up the {deed.object}{where}."
     where = "" if deed.after is None else f" {side_words(deed.after.point)}"
-    return f"I put the {deed.thing} down{where}."
+    return f"I put the {deed.object} down{where}."
 
 
 def _reason(deed: DoneDeed) -> str:

@@ -1,4 +1,4 @@
-"""Answers about where things are to each other and what they are called: which side, nearer to, "what is that"."""
+"""Answers about where objects are to each other and what they are called: which side, nearer to, "what is that"."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ APART_CM = 1.0
 _AS_NEAR_M = 0.015
 """Distances that differ by less are called the same [m]: both may err by 1 cm."""
 _IN_LINE_M = 0.02
-"""Things of which one is less than this farther to a side are not called to that side of each other [m]."""
+"""Objects of which one is less than this farther to a side are not called to that side of each other [m]."""
 
 
 class Relating(SeeingAnswers):
-    """Answers of `questions.QuestionPolicy` about relations of things that are named."""
+    """Answers of `questions.QuestionPolicy` about relations of objects that are named."""
 
     def _one_of(self, index: int) -> ScriptPart[tuple[str, PicturePoint]]:
-        """The bare name and the point of the only thing that a phrase of the question means."""
-        thing = self._act.things[index]
-        points = yield from self._points(thing)
-        self._require_one(points, thing)
-        return bare(thing), points[0]
+        """The bare name and the point of the only object that a phrase of the question means."""
+        obj = self._act.objects[index]
+        points = yield from self._points(obj)
+        self._require_one(points, obj)
+        return bare(obj), points[0]
 
     def _related(self) -> Script:
         """ "Is the can left of the bowl?": yes or no."""
-        thing, place = self._act.things
+        obj, place = self._act.objects
         yield from self._look()
-        points = yield from self._points(thing)
-        [response] = yield from self._all([f"{bare(thing)} {place}"])
+        points = yield from self._points(obj)
+        [response] = yield from self._all([f"{bare(obj)} {place}"])
         if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot tell.", f"{response.error}: {response.text}")
         holds = [each for each in response.points if any(near(each, point) for point in points)]
-        name = the(bare(thing))
+        name = the(bare(obj))
         if holds:
             raise Done("It is.", f"Yes: {name} is {place}.")
         raise Done("It is not.", f"No: {name} is {side_words(points[0])}, and not {place}.")
@@ -46,7 +46,7 @@ class Relating(SeeingAnswers):
     def _which_side(self) -> Script:
         """ "On which side of the bowl is the can?"."""
         yield from self._look()
-        thing, at = yield from self._one_of(0)
+        obj, at = yield from self._one_of(0)
         other, there = yield from self._one_of(1)
         (x, y), (x0, y0) = table_points([at, there])
         across, along = x - x0, y - y0
@@ -56,7 +56,7 @@ class Relating(SeeingAnswers):
         if abs(along) >= _IN_LINE_M and abs(along) > abs(across) / 2:
             told.append(f"{'behind' if along < 0 else 'in front of'} {'it' if told else the(other)}")
         where = " and ".join(told) or f"at the same place as {the(other)}"
-        raise Done("I have looked.", f"{the(thing).capitalize()} is {where}, as the camera sees it.")
+        raise Done("I have looked.", f"{the(obj).capitalize()} is {where}, as the camera sees it.")
 
     def _nearer(self) -> Script:
         """ "Is the can nearer to the bowl or to the box?"."""
@@ -69,18 +69,18 @@ class Relating(SeeingAnswers):
             raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see all three, but cannot measure them.")
         own, first, second = (box for box in boxes if box is not None)
         to_first, to_second = own.distance_m(first), own.distance_m(second)
-        (thing, _), (one, _), (other, _) = named
+        (obj, _), (one, _), (other, _) = named
         sizes = f"{100 * to_first:.0f} cm from {the(one)} and {100 * to_second:.0f} cm from {the(other)}"
         if abs(to_first - to_second) < _AS_NEAR_M:
-            raise Done("I have measured.", f"{the(thing).capitalize()} is about equally near to both: {sizes}.")
+            raise Done("I have measured.", f"{the(obj).capitalize()} is about equally near to both: {sizes}.")
         nearest = one if to_first < to_second else other
-        raise Done("I have measured.", f"{the(thing).capitalize()} is nearer to {the(nearest)}: about {sizes}.")
+        raise Done("I have measured.", f"{the(obj).capitalize()} is nearer to {the(nearest)}: about {sizes}.")
 
     def _what_is(self) -> Script:
-        """ "What is that brown pot?", "which drinks are there?": what those things are called."""
-        thing = self._act.things[0]
+        """ "What is that brown pot?", "which drinks are there?": what those objects are called."""
+        obj = self._act.objects[0]
         yield from self._look()
-        points = yield from self._points(thing)
+        points = yield from self._points(obj)
         found = yield from self._named()
         names = [name for name, at in found if any(near(at, point) for point in points)] or ["thing"]
         kinds = list(dict.fromkeys(names))
@@ -90,13 +90,13 @@ class Relating(SeeingAnswers):
 
     def _apart(self) -> Script:
         yield from self._look()
-        names = [self._act.things[0], self._act.things[-1]]  # "the two cans" are one name
+        names = [self._act.objects[0], self._act.objects[-1]]  # "the two cans" are one name
         ends: list[PicturePoint] = []
-        for name in names if len(self._act.things) > 1 else names[:1]:
+        for name in names if len(self._act.objects) > 1 else names[:1]:
             points = yield from self._points(name)
-            if len(self._act.things) > 1:
+            if len(self._act.objects) > 1:
                 self._require_one(points, name)
-            ends += points[:1] if len(self._act.things) > 1 else points
+            ends += points[:1] if len(self._act.objects) > 1 else points
         if len(ends) != 2:
             raise Done(
                 "Not two.", f"{ErrorCode.AMBIGUOUS}: There are {len(ends)} of '{bare(names[0])}': which two are meant?"
@@ -106,7 +106,7 @@ class Relating(SeeingAnswers):
             raise Done("I cannot measure them.", f"{ErrorCode.NO_DEPTH}: I see both, but cannot measure them.")
         room = first.room_m(second)
         between = f"with {cm(room)} of room between them" if room > 0.005 else "and touch, or nearly so"
-        told = " and ".join(the(bare(name)) for name in names) if len(self._act.things) > 1 else the(bare(names[0]))
+        told = " and ".join(the(bare(name)) for name in names) if len(self._act.objects) > 1 else the(bare(names[0]))
         raise Done(
             "I have measured.",
             f"{told.capitalize()} are {cm(first.distance_m(second))} apart from middle to middle, {between}; give or "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolhand.agent_node.dialogue.naming import called, is_nameless, mapped, name_of, objects_of
-from toolhand.agent_node.dialogue.sorting import FindThings
+from toolhand.agent_node.dialogue.sorting import FindObjects
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.plan.likeness import nearest_name, nearest_spelt
 from toolhand.agent_node.plan.spoken import bare_phrase
@@ -63,7 +63,7 @@ def object_of(plan: PlanAct, unfound: Unfound) -> ObjectRef | None:
     return next(exact, next(outer, None))
 
 
-def only_other(plan: PlanAct, unfound: Unfound, look: FindThings) -> tuple[str, PlanAct] | None:
+def only_other(plan: PlanAct, unfound: Unfound, look: FindObjects) -> tuple[str, PlanAct] | None:
     """The question whether the only object that all but a name fits is meant, and the act with that object; None where
     several fit or none, or where something is called so and stands elsewhere."""
     ref = object_of(plan, unfound)

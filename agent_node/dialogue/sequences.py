@@ -1,4 +1,4 @@
-"""Plans for several things: what a group of things means after a look, as single deeds in order."""
+"""Plans for several objects: what a group of objects means after a look, as single deeds in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
 from toolhand.agent_node.dialogue.naming import called, name_of
-from toolhand.agent_node.dialogue.sorting import FindThings, MeasureThings, check_sorted, sorting
+from toolhand.agent_node.dialogue.sorting import FindObjects, MeasureObjects, check_sorted, sorting
 from toolhand.agent_node.plan.spoken import bare_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
@@ -23,19 +23,19 @@ _ALL = "object"
 _BINS = ("bin", "basket", "bowl")
 """Containers into which a table is cleared where no place is said, the first that is there."""
 MOST_STEPS = 12
-"""Most steps of a plan [-]: as many things as stand on the table of the fullest scenes that come along."""
+"""Most steps of a plan [-]: as many objects as stand on the table of the fullest scenes that come along."""
 _FEW = 3
-"""So few things are tried without measuring them first [-]."""
+"""So few objects are tried without measuring them first [-]."""
 _INSIDE = 0.8
 """Share of a container's outline that is room inside [-]: walls of 6 to 10 mm about bins 20 to 30 cm long."""
 
 
-def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[PlanAct]:
+def steps_of(act: GroupAct, look: FindObjects, measure: MeasureObjects) -> list[PlanAct]:
     """The single deeds that a group stands for, in order; none where all is as it is to be.
 
     Raises:
         ToolError: EXECUTION_FAILED for a check that finds something else, OBJECT_NOT_FOUND where there is none of the
-            things, AMBIGUOUS where there is another number of them than was said, INVALID_ARGUMENT for too many.
+            objects, AMBIGUOUS where there is another number of them than was said, INVALID_ARGUMENT for too many.
     """
     match act.form:
         case "sort":
@@ -66,8 +66,8 @@ def steps_of(act: GroupAct, look: FindThings, measure: MeasureThings) -> list[Pl
     return steps
 
 
-def _require_room(steps: Sequence[PlanAct], look: FindThings, measure: MeasureThings) -> None:
-    """Raise ToolError PLACE_BLOCKED where things cannot lie side by side in the container that they are to go in."""
+def _require_room(steps: Sequence[PlanAct], look: FindObjects, measure: MeasureObjects) -> None:
+    """Raise ToolError PLACE_BLOCKED where objects cannot lie side by side in the container that they are to go in."""
     points = [step.objects[0].point for step in steps if step.objects[0].point is not None]
     place = steps[0].place[0] if steps else None
     if len(steps) < _FEW or place is None or (place.kind, place.words) != ("relation", "in"):
@@ -90,10 +90,10 @@ def _require_room(steps: Sequence[PlanAct], look: FindThings, measure: MeasureTh
         )
 
 
-def _put(ref: ObjectRef, place: tuple[PlacePart, ...], look: FindThings) -> list[PlanAct]:
-    """Both, all, two of, everything but: each thing goes to the place."""
+def _put(ref: ObjectRef, place: tuple[PlacePart, ...], look: FindObjects) -> list[PlanAct]:
+    """Both, all, two of, everything but: each object goes to the place."""
     name, excluded = _one_of(ref), [bare_phrase(each) for each in ref.rest]
-    stays = [each for part in place if part.kind != "was" for each in part.objects if each.quantity not in _NO_THINGS]
+    stays = [each for part in place if part.kind != "was" for each in part.objects if each.quantity not in _NO_OBJECTS]
     targets = [bare_phrase(each) for each in stays]
     inside = [f"{name} in the {bare_phrase(each)}" for part in place if part.words == "in" for each in part.objects]
     shaped = f"{name} {_ALL}" if " " not in name and name != _ALL else name  # "everything round"
@@ -118,16 +118,16 @@ def _put(ref: ObjectRef, place: tuple[PlacePart, ...], look: FindThings) -> list
     return [PlanAct("put", (called(plain, point),), place) for point in there[:wanted]]
 
 
-_NO_THINGS = ("it", "them", "me", "you")
+_NO_OBJECTS = ("it", "them", "me", "you")
 
 
 def _number(ref: ObjectRef) -> int | None:
-    """How many things are meant; None where that is not said."""
+    """How many objects are meant; None where that is not said."""
     return 2 if ref.quantity == "both" else NUMBERS[ref.number] if ref.number else None
 
 
-def _each_of(objects: Sequence[ObjectRef], look: FindThings, what: str) -> list[ObjectRef]:
-    """The things that are named one by one, or all of the only name, from left to right; at least two.
+def _each_of(objects: Sequence[ObjectRef], look: FindObjects, what: str) -> list[ObjectRef]:
+    """The objects that are named one by one, or all of the only name, from left to right; at least two.
 
     Args:
         objects: Objects that are named.
@@ -161,13 +161,13 @@ def _all_of(ref: ObjectRef, name: str, found: Sequence[PicturePoint], what: str)
     return [called(parse_noun_phrase(name).plain, point) for point in found]
 
 
-def _together(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
+def _together(objects: Sequence[ObjectRef], look: FindObjects) -> list[PlanAct]:
     """The first stays, and each of the others goes next to it."""
     first, *rest = _each_of(objects, look, "Two things stand together")
     return [PlanAct("put", (each,), (PlacePart("relation", "next to", (first,)),)) for each in rest]
 
 
-def _row(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
+def _row(objects: Sequence[ObjectRef], look: FindObjects) -> list[PlanAct]:
     """The first two stay, and each of the others goes in line with them; of two the second goes next to the first."""
     first, second, *rest = _each_of(objects, look, "A row needs two things")
     line = (PlacePart("line", objects=(first, second)),)
@@ -175,12 +175,12 @@ def _row(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
     return [PlanAct("put", (each,), line) for each in rest] or [PlanAct("put", (second,), beside)]
 
 
-def _swap(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
+def _swap(objects: Sequence[ObjectRef], look: FindObjects) -> list[PlanAct]:
     """The first makes room on the free table, the second takes its place, the first takes that of the second."""
-    things = _each_of(objects, look, "Two things change places")
-    if len(things) != 2:
-        raise _another_number(2, len(things), name_of(things[0]))
-    first, second = things
+    objects = _each_of(objects, look, "Two things change places")
+    if len(objects) != 2:
+        raise _another_number(2, len(objects), name_of(objects[0]))
+    first, second = objects
     rooms = look([FREE_TABLE])[FREE_TABLE]
     if not rooms:
         raise ToolError(ErrorCode.PLACE_BLOCKED, "There is no free room on the table for one of them meanwhile.")
@@ -192,20 +192,20 @@ def _swap(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
     ]
 
 
-def _stack(objects: Sequence[ObjectRef], look: FindThings) -> list[PlanAct]:
-    """The last of the things that are named stays, and each before it goes on top; of one kind, the left one stays."""
-    things = _each_of(objects, look, "A stack needs two things")
+def _stack(objects: Sequence[ObjectRef], look: FindObjects) -> list[PlanAct]:
+    """The last of the objects that are named stays, and each before it goes on top; of one kind, the left one stays."""
+    stacked = _each_of(objects, look, "A stack needs two things")
     if len(objects) > 1:
-        things.reverse()
-    below = things[0]
+        stacked.reverse()
+    below = stacked[0]
     steps = []
-    for thing in things[1:]:
-        steps.append(PlanAct("put", (thing,), (PlacePart("relation", "on", (below,)),)))
-        below = replace(thing, point=below.point)
+    for obj in stacked[1:]:
+        steps.append(PlanAct("put", (obj,), (PlacePart("relation", "on", (below,)),)))
+        below = replace(obj, point=below.point)
     return steps
 
 
-def _bin(look: FindThings) -> str:
+def _bin(look: FindObjects) -> str:
     """The container into which a table is cleared."""
     points = look(list(_BINS))
     found = next((name for name in _BINS if len(points[name]) == 1), None)
@@ -218,20 +218,20 @@ def _bin(look: FindThings) -> str:
     return found
 
 
-def _empty(ref: ObjectRef, look: FindThings) -> list[PlanAct]:
+def _empty(ref: ObjectRef, look: FindObjects) -> list[PlanAct]:
     container = bare_phrase(ref)
     inside = f"{_ALL} in the {container}"
     points = look([container, inside])
     if not points[container]:
         raise _none_here(container)
-    things = _without(points[inside], points[container])
-    if not things:
+    objects = _without(points[inside], points[container])
+    if not objects:
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see nothing in the {container}.")
-    return [PlanAct("put", (called(_ALL, point),), (PlacePart("spot", "on the table"),)) for point in things]
+    return [PlanAct("put", (called(_ALL, point),), (PlacePart("spot", "on the table"),)) for point in objects]
 
 
 def _one_of(ref: ObjectRef) -> str:
-    """The name of one of several things: "red box" for "all red boxes", "red object" for "red things"."""
+    """The name of one of several objects: "red box" for "all red boxes", "red object" for "red objects"."""
     if not ref.words:
         return bare_phrase(replace(ref, words=_ALL)) if ref.clauses else _ALL
     phrase = parse_noun_phrase(bare_phrase(ref))

@@ -100,7 +100,7 @@ class _Doing:
         self._held = response.held
 
     def _one(self, phrase: str) -> ScriptPart[PicturePoint]:
-        """Where the one thing of a phrase is; the script ends where there is none, or several."""
+        """Where the one object of a phrase is; the script ends where there is none, or several."""
         call = ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
         [response] = yield ScriptStep(f"Where is {phrase}?", (call,))
         if not response.ok:
@@ -114,26 +114,26 @@ class _Doing:
     def _require_held(self, command: str) -> Script:
         """End the script unless the gripper holds what the skill is about."""
         yield from self._look()
-        thing = bare(self._act.thing)
+        obj = bare(self._act.object)
         holds = self._held
         if holds is None:
-            named = thing if thing and thing not in ("it", "that", "this") else "thing"
+            named = obj if obj and obj not in ("it", "that", "this") else "thing"
             raise Done(
                 "The hand is empty.",
                 f'{ErrorCode.NOT_HOLDING}: I hold nothing. Say "pick up the {named}", then "{command}".',
             )
-        known = holds or (self._memory.held.thing if self._memory.held is not None else "")
-        if thing and thing not in ("it", "that", "this") and known and bare(known) != thing:
+        known = holds or (self._memory.held.object if self._memory.held is not None else "")
+        if obj and obj not in ("it", "that", "this") and known and bare(known) != obj:
             raise Done(
                 "I hold something else.",
-                f"{ErrorCode.ALREADY_HOLDING}: I hold the {bare(known)}, not the {thing}. "
+                f"{ErrorCode.ALREADY_HOLDING}: I hold the {bare(known)}, not the {obj}. "
                 'Say "put it on the table" first.',
             )
 
     # -- skills --------------------------------------------------------------------------------
 
     def _lift(self) -> Script:
-        if self._act.thing:
+        if self._act.object:
             yield from self._require_held("lift it a little")
         yield from self._simply("robot.lift", {"distance_m": A_LITTLE_M, **self._speed})
 
@@ -160,12 +160,12 @@ class _Doing:
 
     def _point_at(self) -> Script:
         yield from self._look()
-        x, y = yield from self._one(self._act.thing or "thing")
+        x, y = yield from self._one(self._act.object or "thing")
         arguments = {"point": [x, y], "image_index": self._image, **self._speed}
         [response] = yield ScriptStep("I point at it.", (ToolCall("robot.point_at", arguments),))
         if not response.ok:
             raise Done("I cannot point at it.", _answer(response))
-        raise Done("The hand is above it.", f"I point at the {bare(self._act.thing)} from above.")
+        raise Done("The hand is above it.", f"I point at the {bare(self._act.object)} from above.")
 
     def _hand_over(self) -> Script:
         yield from self._require_held("hand over it")
@@ -178,14 +178,14 @@ class _Doing:
 
     def _look_again(self) -> Script:
         yield from self._look()
-        if not self._act.thing:
+        if not self._act.object:
             raise Done("I have a new picture.", 'I have looked again. "What do you see" tells what is there.')
-        x, y = yield from self._one(self._act.thing)
+        x, y = yield from self._one(self._act.object)
         call = ToolCall("robot.look_closer", {"point": [x, y], "image_index": self._image})
         [response] = yield ScriptStep("I look at it from the wrist.", (call,))
         if not response.ok:
             raise Done("I cannot look closer.", _answer(response))
-        raise Done("I have seen it from close up.", f"I have looked at the {bare(self._act.thing)} from the wrist.")
+        raise Done("I have seen it from close up.", f"I have looked at the {bare(self._act.object)} from the wrist.")
 
 
 def _it(held: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Sorting by colour: which things have one colour, where each goes so that it is nearer to its own than to others."""
+"""Sorting by colour: which objects have one colour, where each goes so that it is nearer to its own than to others."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from toolhand.tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray
 
-FindThings = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
+FindObjects = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
 """Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
 
-MeasureThings = Callable[[Sequence[PicturePoint]], list[SeenBox | None]]
+MeasureObjects = Callable[[Sequence[PicturePoint]], list[SeenBox | None]]
 """Measures what stands at some points: the box about each, None where it cannot."""
 
 CHECK = PlanAct("fixed", words="check the colours")
@@ -35,20 +35,20 @@ _SHADES = ("light", "dark")
 _CONTAINERS = ("bin", "bowl", "basket")
 """What stays where it is."""
 _CLEARLY_M = 0.03
-"""A thing is to be so much nearer to its own colour than to others [m]: points of a picture are 1 cm off."""
+"""An object is to be so much nearer to its own colour than to others [m]: points of a picture are 1 cm off."""
 _SURELY_M = 0.01
 """So much nearer it has to be seen afterwards [m]: the points of a picture are off by so much."""
 _APART_M = (0.125, 0.18)
-"""Least and greatest distance of a thing from the next one of its colour [m]: the open jaws fit between, and things are
-beside each other."""
+"""Least and greatest distance of an object from the next one of its colour [m]: the open jaws fit between, and
+objects are beside each other."""
 _AROUND_BINS_M = 0.17
-"""Least distance from the middle of a container [m]: half the diagonal of the largest bin, and half of a thing."""
+"""Least distance from the middle of a container [m]: half the diagonal of the largest bin, and half of an object."""
 _STEP = 0.02
 """Normalized distance of the spots that are tried [-]: some 2 cm."""
 _SLACK_M = 0.02
 """The points of a picture are taken for so exact on the table [m]: the camera of a generated scene is 1 cm off."""
 _FAR_M = 0.25
-"""Farther from things of other colours than this is no better [m]: twice what is left between things of one colour."""
+"""Farther from objects of other colours than this is no better [m]: twice what is left between those of one colour."""
 _MIDDLE = (0.0, 0.47)
 """Of such spots the one closest to this is taken, to the right and towards the camera [m]: well within reach."""
 _SPOTS = ((0.08, 0.92), (0.12, 0.90))
@@ -57,7 +57,7 @@ _SPOTS = ((0.08, 0.92), (0.12, 0.90))
 
 @dataclass(frozen=True)
 class _Coloured:
-    """A thing of a colour, and where it is seen."""
+    """An object of a colour, and where it is seen."""
 
     colour: str
     point: PicturePoint
@@ -65,18 +65,18 @@ class _Coloured:
 
 @dataclass
 class _Layout:
-    """Where things are on the table [m], while a plan is made: (2,) each, to the right and towards the camera."""
+    """Where objects are on the table [m], while a plan is made: (2,) each, to the right and towards the camera."""
 
     at: list[FloatArray]
     colours: list[str]
     bins: FloatArray
 
     def mates(self, k: int) -> list[int]:
-        """The others of a thing's colour."""
+        """The others of an object's colour."""
         return [j for j, colour in enumerate(self.colours) if colour == self.colours[k] and j != k]
 
     def margin_m(self, k: int) -> float:
-        """How much nearer a thing is to its own colour than to others; inf for one of its kind."""
+        """How much nearer an object is to its own colour than to others; inf for one of its kind."""
         mates = self.mates(k)
         others = [j for j in range(len(self.at)) if j != k and j not in mates]
         if not mates or not others:
@@ -85,51 +85,51 @@ class _Layout:
         return min(float(np.linalg.norm(self.at[k] - self.at[j])) for j in others) - own
 
 
-def sorting(noun: str, look: FindThings, measure: MeasureThings) -> list[PlanAct]:
-    """The single deeds that bring things of a colour together; none where they stand so.
+def sorting(noun: str, look: FindObjects, measure: MeasureObjects) -> list[PlanAct]:
+    """The single deeds that bring objects of a colour together; none where they stand so.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND where no two things have one colour, PLACE_BLOCKED where there is no room.
+        ToolError: OBJECT_NOT_FOUND where no two objects have one colour, PLACE_BLOCKED where there is no room.
     """
-    things, bins = _seen(noun, look)
-    groups = [colour for colour in dict.fromkeys(t.colour for t in things) if _count(things, colour) > 1]
+    objects, bins = _seen(noun, look)
+    groups = [colour for colour in dict.fromkeys(t.colour for t in objects) if _count(objects, colour) > 1]
     if not groups:
         raise ToolError(
             ErrorCode.OBJECT_NOT_FOUND, "No two things here have the same colour, so nothing is to be sorted."
         )
-    layout = _Layout(_standing(things, measure), [t.colour for t in things], _on_table(bins))
-    if min(layout.margin_m(k) for k in range(len(things))) >= _CLEARLY_M:
+    layout = _Layout(_standing(objects, measure), [t.colour for t in objects], _on_table(bins))
+    if min(layout.margin_m(k) for k in range(len(objects))) >= _CLEARLY_M:
         return []
     steps = []
     for colour in groups:
-        members = [k for k, thing in enumerate(things) if thing.colour == colour]
+        members = [k for k, obj in enumerate(objects) if obj.colour == colour]
         if all(layout.margin_m(k) >= _CLEARLY_M for k in members):
             continue
         for k, spot in _gathered(layout, members):
-            thing = called(f"{colour} {noun}", things[k].point)
-            steps.append(PlanAct("put", (thing,), (PlacePart("point", point=spot),)))
+            obj = called(f"{colour} {noun}", objects[k].point)
+            steps.append(PlanAct("put", (obj,), (PlacePart("point", point=spot),)))
     return [*steps, CHECK]
 
 
-def check_sorted(noun: str, look: FindThings, measure: MeasureThings) -> None:
-    """See that each thing is nearer to its own colour than to others. Raises ToolError EXECUTION_FAILED."""
-    things, bins = _seen(noun, look)
-    layout = _Layout(_standing(things, measure), [t.colour for t in things], _on_table(bins))
-    wrong = [things[k] for k in range(len(things)) if layout.margin_m(k) < _SURELY_M]
+def check_sorted(noun: str, look: FindObjects, measure: MeasureObjects) -> None:
+    """See that each object is nearer to its own colour than to others. Raises ToolError EXECUTION_FAILED."""
+    objects, bins = _seen(noun, look)
+    layout = _Layout(_standing(objects, measure), [t.colour for t in objects], _on_table(bins))
+    wrong = [objects[k] for k in range(len(objects)) if layout.margin_m(k) < _SURELY_M]
     if wrong:
         where = f"the {wrong[0].colour} {noun} at {at_point(wrong[0].point)}"
         raise ToolError(ErrorCode.EXECUTION_FAILED, f"They are not sorted: {where} is nearer to another colour.")
 
 
-def _standing(things: Sequence[_Coloured], measure: MeasureThings) -> list[FloatArray]:
-    """Where each thing stands: the middle of the box about it, or else as its point shows."""
-    points = table_points([thing.point for thing in things])
-    boxes = measure([thing.point for thing in things])
+def _standing(objects: Sequence[_Coloured], measure: MeasureObjects) -> list[FloatArray]:
+    """Where each object stands: the middle of the box about it, or else as its point shows."""
+    points = table_points([obj.point for obj in objects])
+    boxes = measure([obj.point for obj in objects])
     return [at if box is None else box.on_table for at, box in zip(points, boxes, strict=True)]
 
 
 def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, PicturePoint]]:
-    """Which things of a colour go to which spot of the picture, in order, with the layout brought up to date.
+    """Which objects of a colour go to which spot of the picture, in order, with the layout brought up to date.
 
     Raises:
         ToolError: PLACE_BLOCKED where no spots would do.
@@ -153,7 +153,7 @@ def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, Pictur
 
 
 def _moved_to(layout: _Layout, moving: Sequence[int], stays: int | None) -> list[tuple[int, PicturePoint]] | None:
-    """Spots for some things of a colour, next to the one that stays; None where there is none for one of them."""
+    """Spots for some objects of a colour, next to the one that stays; None where there is none for one of them."""
     placed = [] if stays is None else [stays]
     moves = []
     for k in moving:
@@ -200,8 +200,8 @@ def _on_table(points: Sequence[PicturePoint]) -> FloatArray:
     return table_points(points) if points else np.empty((0, 2))
 
 
-def _seen(noun: str, look: FindThings) -> tuple[list[_Coloured], list[PicturePoint]]:
-    """Things of a noun with the colour of each, and the containers, which are none of them."""
+def _seen(noun: str, look: FindObjects) -> tuple[list[_Coloured], list[PicturePoint]]:
+    """Objects of a noun with the colour of each, and the containers, which are none of them."""
     found = look([*(f"{base} {noun}" for base in _BASES), *_CONTAINERS])
     bins = [point for name in _CONTAINERS for point in found[name]]
     bases: dict[PicturePoint, list[str]] = {}
@@ -209,7 +209,7 @@ def _seen(noun: str, look: FindThings) -> tuple[list[_Coloured], list[PicturePoi
         for point in found[f"{base} {noun}"]:
             if all(math.dist(point, other) > SAME_POINT for other in bins):
                 bases.setdefault(point, []).append(base)
-    # A gold thing is called orange, too, where nothing else is: gold is what it is.
+    # A gold object is called orange, too, where nothing else is: gold is what it is.
     own = {point: next((b for b in called if not _called_by(b, called)), called[0]) for point, called in bases.items()}
     several = [base for base in dict.fromkeys(own.values()) if list(own.values()).count(base) > 1]
     shades = [f"{shade} {base}" for base in several for shade in _SHADES]
@@ -224,10 +224,10 @@ def _seen(noun: str, look: FindThings) -> tuple[list[_Coloured], list[PicturePoi
     return [_Coloured(colour, point) for point, colour in colours.items()], bins
 
 
-def _count(things: Sequence[_Coloured], colour: str) -> int:
-    return sum(thing.colour == colour for thing in things)
+def _count(objects: Sequence[_Coloured], colour: str) -> int:
+    return sum(obj.colour == colour for obj in objects)
 
 
 def _called_by(base: str, called: Sequence[str]) -> bool:
-    """True if a colour is only what some people call another one of those that a thing was found by."""
+    """True if a colour is only what some people call another one of those that an object was found by."""
     return any(base in family for other, family in COLOUR_FAMILIES.items() if other in called)

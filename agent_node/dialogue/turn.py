@@ -15,7 +15,7 @@ class TurnSoFar:
     Attributes:
         answers: Sentences for the operator, in order.
         episodes: Episodes so far, in order.
-        code: Code of the first thing that went wrong; None where nothing did, or it has no code.
+        code: Code of the first object that went wrong; None where nothing did, or it has no code.
         failed: Something went wrong.
         lifted: Object that was picked up for the skill that comes next; empty for none.
     """

@@ -14,7 +14,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 def sequence_of(robot: RobotMemory) -> list[DoneDeed]:
     """The deeds of the plan that the last deed is a step of, the newest first; none where it was asked for by itself.
 
-    A pick whose thing was then placed by a step of its own is taken back with that, and is none of them.
+    A pick whose object was then placed by a step of its own is taken back with that, and is none of them.
     """
     last = last_deed(robot)
     if last is None or not last.sequence:
@@ -36,31 +36,31 @@ def taken_back(robot: RobotMemory) -> PlanAct:
     """The act that takes the last deed back.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the thing stood
-            or where it is.
+        ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the object
+            stood or where it is.
     """
     deed, before, now = to_take_back(robot)
-    ref = ObjectRef("it") if now is None else called(deed.thing, now.point)
+    ref = ObjectRef("it") if now is None else called(deed.object, now.point)
     return PlanAct("put", (ref,), (PlacePart("point", point=before.point),))
 
 
-def put_back(robot: RobotMemory, thing: str = "") -> PlanAct:
-    """The act that brings what is held, or a thing that was moved, to where it stood.
+def put_back(robot: RobotMemory, obj: str = "") -> PlanAct:
+    """The act that brings what is held, or an object that was moved, to where it stood.
 
     Args:
         robot: The memory.
-        thing: Plain name of the thing; empty for the one that is held or was moved last.
+        object: Plain name of the object; empty for the one that is held or was moved last.
 
     Raises:
         ToolError: As `taken_back`.
     """
-    deeds = [deed for deed in robot.deeds if deed.success and (not thing or deed.thing == thing)]
-    if thing and not deeds:
+    deeds = [deed for deed in robot.deeds if deed.success and (not obj or deed.object == obj)]
+    if obj and not deeds:
         raise ToolError(
             ErrorCode.OBJECT_NOT_FOUND,
-            f"I have not moved the {thing}, so I know no other place of it.",
+            f"I have not moved the {obj}, so I know no other place of it.",
             "Say where to put it.",
         )
-    if not thing:
+    if not obj:
         return taken_back(robot)
     return taken_back(RobotMemory([replace(deeds[-1], undone=False)]))

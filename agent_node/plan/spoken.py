@@ -137,5 +137,5 @@ def sentence(act: PlanAct) -> str:
     if act.kind == "pick":
         return f"pick up {noun_phrase(ref)}{speed}"
     # Without "that is" a place after the object would be taken for where it is to go.
-    thing = say_object(ref) if any(clause.objects for clause in ref.clauses) else noun_phrase(ref)
-    return f"put {thing} {say_place(act.place, _where)}{speed}"
+    obj = say_object(ref) if any(clause.objects for clause in ref.clauses) else noun_phrase(ref)
+    return f"put {obj} {say_place(act.place, _where)}{speed}"

@@ -90,7 +90,7 @@ class PlacePart:
 
 @dataclass(frozen=True)
 class PlanAct:
-    """One thing to be done, answered or said.
+    """One object to be done, answered or said.
 
     Attributes:
         kind: "pick", "put", "give", ... as the grammar names them; "fixed" is what `words` says.

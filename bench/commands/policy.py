@@ -27,7 +27,7 @@ _DEFAULT_MODEL = ModelSettings()
 Kinds = Annotated[
     str,
     tyro.conf.arg(
-        help='"all" of this project and commands whose thing is absent, its "questions", its "deeds", or kinds '
+        help='"all" of this project and commands whose object is absent, its "questions", its "deeds", or kinds '
         f"separated by commas: {installed('task', {})}."
     ),
 ]

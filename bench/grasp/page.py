@@ -91,17 +91,17 @@ def what_happened(record: GraspRecord) -> str:
         truth = f" In truth {record.up} was up at the end." if record.executed else " The arm did not move."
         return f"{record.code}: {record.text.rstrip('.')}.{truth}"
     return "The tools reported success, but " + {
-        "nothing": "the thing slipped out within the 2 s of the judge's hold.",
-        "the target": "the thing was not held by the jaws alone for the 2 s of the judge's hold.",
-        "another": "another thing was up at the end, and not the one that was meant.",
-        "the target and another": "another thing was up at the end beside the one that was meant.",
+        "nothing": "the object slipped out within the 2 s of the judge's hold.",
+        "the target": "the object was not held by the jaws alone for the 2 s of the judge's hold.",
+        "another": "another object was up at the end, and not the one that was meant.",
+        "the target and another": "another object was up at the end beside the one that was meant.",
     }.get(record.up, f"{record.up} was up at the end.")
 
 
 def facts(record: GraspRecord) -> Iterator[tuple[str, str]]:
     """What is known of an attempt in numbers."""
     for name, value, unit in (
-        ("seen of the thing", None if record.visible is None else 100 * record.visible, " %"),
+        ("seen of the object", None if record.visible is None else 100 * record.visible, " %"),
         ("mask IoU", record.mask_iou, ""),
         ("mask score", record.mask_score, ""),
         ("grasp score", record.grasp_score, ""),

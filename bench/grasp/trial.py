@@ -184,7 +184,7 @@ def _choose(watch: Watch, failed_at: Sequence[FloatArray]) -> BoolArray:
     image, ports = watch.session.images[0], watch.station.ports
     found = watch.timed(SEGMENT, lambda: segment_by(ports.segmenter, image, Everything()).value)
     options: list[_Option] = []
-    failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines no thing.")
+    failure = ToolError(ErrorCode.OBJECT_NOT_FOUND, "The segmenter outlines no object.")
     objects = [one for one in found if _length(frame, one.mask) <= LONGEST_M]
     for one in sorted(objects, key=lambda one: -one.score)[:MOST_MASKS]:
         watch.session.variables["segmentation_mask"] = one.mask

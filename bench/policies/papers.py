@@ -66,6 +66,6 @@ NOT_THE_SAME: dict[str, str] = {
         "pick and place a sentence counts here where both of its points were given."
     ),
     "PERIA": "Maps of MapTrace, ours are drawn metro maps; the way is right up to the same distance, NDTW 0.3.",
-    "LAST": "Photographs of CV-Bench, ours are simulated tables; which of two things is nearer is asked in both.",
+    "LAST": "Photographs of CV-Bench, ours are simulated tables; which of two objects is nearer is asked in both.",
 }
 """Paper -> in which way its tasks differ from ours."""

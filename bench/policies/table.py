@@ -27,11 +27,11 @@ RATES: Mapping[str, tuple[str, str, Callable[[PolicyOutcome], bool], Callable[[P
     "questions": ("questions right", "questions", lambda o: not o.deed, lambda o: o.success),
     "refused_rightly": (
         "refused rightly after a look",
-        "commands whose thing is not there",
+        "commands whose object is not there",
         lambda o: o.kind == ABSENT,
         lambda o: o.success,
     ),
-    "wrong_object": ("wrong thing", "commands", lambda o: o.deed, lambda o: o.wrong_object),
+    "wrong_object": ("wrong object", "commands", lambda o: o.deed, lambda o: o.wrong_object),
     "false_success": ("false success", "commands", lambda o: o.deed, lambda o: o.false_success),
     "denied": (
         "done, said to have failed",

@@ -51,7 +51,7 @@ WEIGHTS = {
 """How often a tool is called, beside 1 for all others: motions often, what takes long seldom."""
 
 WORDS = (
-    "red box", "toy block", "the largest thing", "violin", "image-0", "image-99", "/etc/passwd", "../image-0",
+    "red box", "toy block", "the largest object", "violin", "image-0", "image-99", "/etc/passwd", "../image-0",
     r"\boxed{100,200,600,700}", r"\boxed{nan,0,inf,1e999}", "result = 1 + 1", "import os", "while True: break", "((((",
     "</tool_response><tool_call>", "approved", "x" * 301, "toy block . red box", "1 + 1",
 )  # fmt: skip

@@ -57,7 +57,7 @@ def counts_of(rows: Sequence[ObjectRow]) -> dict[str, int]:
 def counts_said(counts: Mapping[str, int], jaws_m: float) -> str:
     """The counts as a sentence."""
     return (
-        f"{counts['usable']} of {counts['objects']} things can be used, {counts['refused']} refused. As they stand "
+        f"{counts['usable']} of {counts['objects']} objects can be used, {counts['refused']} refused. As they stand "
         f"{counts['fit']} fit the gripper ({1e3 * jaws_m:.0f} mm), {counts['too_wide']} are too wide. Scenes of "
         f"clutter draw no containers: {counts['containers']}."
     )

@@ -205,7 +205,7 @@ class FolderSet(Mapping[str, ObjectAsset]):
         found = {name: one for name, one in found.items() if one.path not in named} | said
         if not found:
             kinds = ", ".join(_KINDS)
-            raise invalid(f"The folder {self._folder.name!r} holds no things: it must hold files of {kinds}.")
+            raise invalid(f"The folder {self._folder.name!r} holds no objects: it must hold files of {kinds}.")
         return dict(sorted(found.items()))
 
 
@@ -216,7 +216,7 @@ def _described(key: str, note: Note, notes: FolderNotes, files: Mapping[str, _Fo
     if note.mesh is None:
         found = files.get(plain_name(key))
         if found is None:
-            raise invalid(f"{where}: there is no such thing in the folder; say its file, as mesh: PATH.")
+            raise invalid(f"{where}: there is no such object in the folder; say its file, as mesh: PATH.")
         return replace(found, note=whole)
     root = package_folder(note.package, where) if note.package else notes.root
     path = root / note.mesh
@@ -262,7 +262,7 @@ def _with_collisions(seen: RawMesh, found: _Found) -> tuple[tuple[Placed, ...], 
         float(np.abs(end(corners, axis=0) - end(seen.vertices, axis=0)).max()) for end in (np.min, np.max)
     ) / float(np.ptp(seen.vertices, axis=0).max() or 1.0)
     if off > _APART or any(mesh.y_up is not seen.y_up for mesh in touched):
-        return alone, (f"The {names} cannot be used: what they enclose is not where the thing is.",)
+        return alone, (f"The {names} cannot be used: what they enclose is not where the object is.",)
     solid = (Placed(replace(mesh, remarks=()), np.eye(3), np.zeros(3), drawn=False) for mesh in touched)
     return (replace(alone[0], solid=False), *solid), (f"What touches are the {names}.",)
 
@@ -293,7 +293,7 @@ def _files_by_name(root: Path) -> tuple[dict[str, Path], dict[Path, tuple[Path, 
             number = zlib.crc32(
                 unicodedata.normalize("NFC", path.relative_to(root).as_posix()).encode("utf-8", "replace")
             )
-            found[name if name and len(paths) == 1 else f"{name or 'thing'}-{number:08x}"] = path
+            found[name if name and len(paths) == 1 else f"{name or 'object'}-{number:08x}"] = path
     collisions: dict[Path, tuple[Path, ...]] = {}
     for path in touched:
         of = _touched_of(path, root, chosen)

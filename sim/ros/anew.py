@@ -65,7 +65,7 @@ class SceneSpawner:
         self, link: RosLink, topics: HeardTopics, simulator: Simulator, robot: RobotModel, folder: Path
     ) -> None:
         if not simulator.entities:
-            raise invalid("Only a simulator that spawns things from USD is given other scenes: isaac.")
+            raise invalid("Only a simulator that spawns objects from USD is given other scenes: isaac.")
         self._link, self._topics, self._simulator = link, topics, simulator
         self._robot, self._folder = robot, folder
 
@@ -79,7 +79,7 @@ class SceneSpawner:
         self._reset()
         for entity in self._entities():
             self._ask(DeleteEntity, "delete_entity", DeleteEntity.Request(entity=entity))
-        self._until(lambda: not self._entities(), "does not delete the things of the scene before")
+        self._until(lambda: not self._entities(), "does not delete the objects of the scene before")
         for name, placed in zip(prim_names(p.id for p in scene.objects).values(), scene.objects, strict=True):
             self._spawn(name, placed)
         wanted = len(scene.objects)

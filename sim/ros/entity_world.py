@@ -263,7 +263,7 @@ class EntityWorld(HeldWorld):
             raise ToolError(
                 ErrorCode.INTERNAL,
                 f"The simulator has no entity {missing[0]!r}.",
-                "Its things must have the names of the scene: export the scene with toolhand scene --usd.",
+                "Its objects must have the names of the scene: export the scene with toolhand scene --usd.",
             )
         stamps = [nanoseconds(states[name].header.stamp) / 1e9 for name in self._ids]
         sample = _Sample(

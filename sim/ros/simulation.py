@@ -243,7 +243,7 @@ class Simulation:
         uri, text = resource_of(request, "world_resource")
         codes = LoadWorld.Response
         if not self._services.simulator.takes_scenes:
-            raise RefusedError(codes.UNSUPPORTED_FORMAT, "This simulator loads no YAML scenes; spawn things instead.")
+            raise RefusedError(codes.UNSUPPORTED_FORMAT, "This simulator loads no YAML scenes; spawn objects instead.")
         if not uri and not text:
             raise RefusedError(codes.NO_RESOURCE, "Give the text of a scene, its YAML file, a seed, or example.")
         try:

@@ -114,7 +114,7 @@ def clutter_scene(kind: Clutter, seed: int, sets: Sequence[str] = ("generated",)
         raise invalid(f"The seed must be 0 or more, got {seed}.")
     count = OBJECTS[kind] if n is None else n
     if not 1 <= count <= MOST_OBJECTS:
-        raise invalid(f"A scene of clutter has from 1 to {MOST_OBJECTS} things, not {count}.")
+        raise invalid(f"A scene of clutter has from 1 to {MOST_OBJECTS} objects, not {count}.")
     rng = np.random.default_rng([seed, CLUTTER.index(kind), 0xC2])
     around = generate_scene(seed, n_objects=1)
     objects = _drawn(rng, seed, sets, count)
@@ -122,7 +122,7 @@ def clutter_scene(kind: Clutter, seed: int, sets: Sequence[str] = ("generated",)
     table = _Place(rng, T_base_camera, objects)
     placed = _KINDS[kind](table)
     found = len(placed) - (kind in _FIXTURES)
-    left_out = "" if found == count else f", {found} of {count} things"
+    left_out = "" if found == count else f", {found} of {count} objects"
     return replace(around, objects=tuple(placed), name=f"{kind} {seed} of {'+'.join(sets)}{left_out}")
 
 

@@ -198,7 +198,7 @@ class _Object:
         """The name of the object, as `PlacedObject.item` has it. Raises ToolError."""
         said = [key for key in _MESH_KEYS if getattr(self, key) is not None]
         if said and (self.mesh is None or self.name is not None):
-            raise invalid(f"{said[0]} belongs to a thing that has mesh, the path of a file, and no name.")
+            raise invalid(f"{said[0]} belongs to an object that has mesh, the path of a file, and no name.")
         if self.mesh is None and self.name is None:
             raise invalid('an object needs a name from the catalogue, such as "red box", or set/name.')
         if self.yaw is not None and self.yaw_deg is not None:
@@ -258,8 +258,8 @@ def _scene(text: str | bytes, path: Path) -> Scene:
         objects.append(placed)
     for (later, earlier), depth in sorted(overlaps(objects).items()):
         raise invalid(
-            f"{places[later]}: {objects[later].id} overlaps {objects[earlier].id} by {1000 * depth:.0f} mm, things may "
-            f"touch and lie on each other, but reach into each other by no more than {1000 * DEEPEST_M:g} mm."
+            f"{places[later]}: {objects[later].id} overlaps {objects[earlier].id} by {1000 * depth:.0f} mm, objects "
+            f"may touch and lie on each other, but reach into each other by no more than {1000 * DEEPEST_M:g} mm."
         )
     return Scene(
         seed=file.seed,

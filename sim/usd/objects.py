@@ -31,7 +31,7 @@ def read_object(path: Path) -> ExportedObject:
             UNAVAILABLE without the extra `usd`.
     """
     if path.suffix != ".usda":
-        raise invalid(f"A thing is spawned from a .usda file, not from {str(path)[:200]!r}.")
+        raise invalid(f"An object is spawned from a .usda file, not from {str(path)[:200]!r}.")
     try:
         text = read_file(path, MAX_BYTES).decode()
     except (OSError, ValueError) as error:
@@ -47,5 +47,5 @@ def read_object(path: Path) -> ExportedObject:
     item, grip, weight = (data.get(name) for name in ("item", "grip", "weight"))
     numbers = [value for value in (grip, weight) if isinstance(value, float) and math.isfinite(value) and value > 0]
     if not isinstance(item, str) or len(numbers) != 2:
-        raise invalid(f"{str(path)[:200]!r} holds no thing that this project exported.")
+        raise invalid(f"{str(path)[:200]!r} holds no object that this project exported.")
     return ExportedObject(item, *numbers)

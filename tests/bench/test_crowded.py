@@ -44,7 +44,7 @@ def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
     assert rows["pick"] == (2, 4)
     assert rows["all"] == (2, 5)
     assert rows["refused or asked"] == (1, 5)
-    assert rows["wrong thing lifted, said so"] == (1, 5)
+    assert rows["wrong object lifted, said so"] == (1, 5)
     assert rows["false_success"] == (1, 5)
     assert rows["done, said to have failed"] == (1, 5)
 

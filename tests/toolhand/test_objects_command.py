@@ -53,7 +53,7 @@ def test_a_folder_is_shown_with_sizes_units_what_fits_and_what_is_refused(cli: C
     assert printed.status == 0
     lines = printed.out.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["house", "tray", "кружка"]
-    assert lines[4].startswith("2 of 3 things can be used, 1 refused. As they stand 1 fit the gripper (78 mm)")
+    assert lines[4].startswith("2 of 3 objects can be used, 1 refused. As they stand 1 fit the gripper (78 mm)")
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_a_folder_of_which_nothing_can_be_used_has_its_own_exit_status(cli: Cli,
     (folder / "objects.yaml").unlink()
     ended = cli("objects", str(folder))
     assert ended.status == 2
-    assert "0 of 1 things can be used, 1 refused" in ended.out
+    assert "0 of 1 objects can be used, 1 refused" in ended.out

@@ -106,7 +106,7 @@ def test_doctor_lists_the_objects_of_a_folder_by_the_names_that_scenes_give_them
     ("objects", "said"),
     [
         ("nowhere", "There is no object set 'nowhere': it must be a folder of meshes, or"),
-        ("empty", "The folder 'empty' holds no things"),
+        ("empty", "The folder 'empty' holds no objects"),
         ("scene.yaml", "There is no object set 'scene.yaml': it must be a folder of meshes, or"),
         ("My_Things:", "There is no object set '': it must be a folder of meshes, or"),
         ("sealed", "sealed"),

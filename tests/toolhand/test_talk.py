@@ -17,7 +17,7 @@ from toolhand.agent_node.console.terminal import Interrupt
 from toolhand.agent_node.dialogue.acts import SkillAct
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.skills import SUITES, skill_policy
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenObject, Spot
 from toolhand.agent_node.memory_file import FOLDER, MemoryFile
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.agent_node.runs.index import list_runs
@@ -150,9 +150,9 @@ def test_another_language_is_refused_in_that_language(cli: Cli, tmp_path: Path) 
 
 def kept(folder: Path) -> Path:
     spot = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
-    robot = RobotMemory([DoneDeed("pick up the lemon", "pick", "lemon", spot)], [SeenThing("bowl", (0.2, 0.3), 5.0)])
+    robot = RobotMemory([DoneDeed("pick up the lemon", "pick", "lemon", spot)], [SeenObject("bowl", (0.2, 0.3), 5.0)])
     path = folder / FOLDER / "talk-1.json"
-    operator = OperatorMemory(last_thing="lemon", left=["pick up the can"], stopped_because="stopped")
+    operator = OperatorMemory(last_object="lemon", left=["pick up the can"], stopped_because="stopped")
     MemoryFile(path, robot=robot, operator=operator).write()
     return path
 
@@ -164,7 +164,7 @@ def test_what_is_remembered_is_shown_and_forgotten(cli: Cli, tmp_path: Path) -> 
     assert "holds: the lemon, which stood (0.480, 0.420)" in out
     assert "plan: done 0, left pick up the can (stopped)" in out
     status, out, _ = cli("dialogue", "show", "talk-1", "--runs-dir", str(tmp_path), "--json")
-    assert json.loads(out)["talk-1"]["robot"]["deeds"][0]["thing"] == "lemon"
+    assert json.loads(out)["talk-1"]["robot"]["deeds"][0]["object"] == "lemon"
     assert cli("dialogue", "forget", "talk-1", "--runs-dir", str(tmp_path))[0] == 0
     assert not path.exists()
     assert "No dialogue goes on." in cli("dialogue", "show", "--runs-dir", str(tmp_path))[1]

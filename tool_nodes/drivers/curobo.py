@@ -209,7 +209,7 @@ class CuroboPlanner(ExternalPlanner):
 
 
 def _no_path(why: str) -> ToolError:
-    return ToolError(ErrorCode.PLAN_FAILED, f"cuRobo found no path: {why}.", "Try another pose, or move things away.")
+    return ToolError(ErrorCode.PLAN_FAILED, f"cuRobo found no path: {why}.", "Try another pose, or move objects away.")
 
 
 def _find_version() -> Callable[[dict[str, Any], tuple[str, ...], str, int], CuroboVersion]:

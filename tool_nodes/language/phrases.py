@@ -1,7 +1,7 @@
 """Noun phrases and places as operators say them: "the can to the left of the bowl", "free table next to the box".
 
 A noun phrase is words (the last one is the head), selectors that pick by position or size, and at most one
-relation to other things. Directions are those of the camera picture: left is smaller x, near is larger y.
+relation to other objects. Directions are those of the camera picture: left is smaller x, near is larger y.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
 MAX_WORDS = 60
-"""Longest description of a thing [words]; a round figure."""
+"""Longest description of an object [words]; a round figure."""
 ROBOT_KEYS = {"<far:robot>": "robot", "<near:robot>": "robotless"}
 """Folded words for what is nearest to the robot and farthest from it, and the keys of their selectors."""
 _ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
@@ -52,13 +52,13 @@ _ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another
 
 @dataclass(frozen=True)
 class Selector:
-    """Picks among things of the same kind.
+    """Picks among objects of the same kind.
 
     Attributes:
         key: left, right, near, far, middle; robot and robotless, the nearest to the robot's base and the farthest from
             it; or big, small, tall, short, long, wide, thin.
         rank: 1 is the extreme one, 2 the next; -1 is the last.
-        most: A superlative says so: even a thing without its like is the leftmost one.
+        most: A superlative says so: even an object without its like is the leftmost one.
     """
 
     key: str
@@ -73,7 +73,7 @@ class Selector:
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """What a phrase says about a thing.
+    """What a phrase says about an object.
 
     Attributes:
         text: The phrase in lower case without its leading article.
@@ -82,15 +82,15 @@ class NounPhrase:
         details: Words after "with", wished for but not required ("the bottle with a red cap").
         selectors: Position and size selectors.
         relation: left_of, in, ... or nearest_to, farthest_from; None when there is none.
-        references: Things that the relation refers to (two for "between A and B").
-        excluded: Descriptions that the thing must not match ("not the red one").
+        references: Objects that the relation refers to (two for "between A and B").
+        excluded: Descriptions that the object must not match ("not the red one").
         count: 2 for "both" and "the two cans"; None when not said.
-        plural: Several things are meant.
+        plural: Several objects are meant.
         indefinite: Any one will do ("a can", "one of the cans").
-        unread: Words of the phrase, and of those in it, that describe nothing that a thing here can have.
-        setting: "table" where it names what the things stand on, "background" for what is around them; else "".
-        empty: It says nothing about a thing at all, such as "please".
-        generic: A word such as "thing" stands for the noun: "the orange thing", but not "the orange".
+        unread: Words of the phrase, and of those in it, that describe nothing that an object here can have.
+        setting: "table" where it names what the objects stand on, "background" for what is around them; else "".
+        empty: It says nothing about an object at all, such as "please".
+        generic: A word such as "object" stands for the noun: "the orange object", but not "the orange".
         point: Normalized point (x, y) of the picture where it stands; None where not said.
     """
 
@@ -113,7 +113,7 @@ class NounPhrase:
 
     @property
     def plain(self) -> str:
-        """The thing without selectors and relation: "coconut water" for "far coconut water"."""
+        """The object without selectors and relation: "coconut water" for "far coconut water"."""
         return " ".join(self.words if self.head else (*self.words, "object"))
 
 
@@ -147,7 +147,7 @@ class _Core:
 
     @property
     def says_nothing(self) -> bool:
-        """True if no thing is picked by any of the words."""
+        """True if no object is picked by any of the words."""
         named = any(word not in FUNCTION_WORDS for word in self.content)
         chosen = self.keys or self.origin or self.first or self.rank != 1 or self.count or self.point
         return not (named or chosen or self.generic or self.all or self.indefinite)
@@ -173,7 +173,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
         following = words[i + 1] if i + 1 < len(words) else ""
         second = word in DETERMINERS - {"of"} and core.content and words[i - 1] in (*core.content[-1:], *GENERIC)
         if word in LEADING_ON or (i and second):
-            # "The lemon the baseball", "the lemon after the baseball": a second thing, and nothing that joins them.
+            # "The lemon the baseball", "the lemon after the baseball": a second object, and nothing that joins them.
             lost = min(lost, i)
         if point := point_of(word):
             core.unread += [word] if core.point or following or i == 0 else []
@@ -224,7 +224,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
 
 
 def _is_noun(word: str) -> bool:
-    """True for a word that can name a thing, or lead to one that does: "one can", "one red can"."""
+    """True for a word that can name an object, or lead to one that does: "one can", "one red can"."""
     return (
         bool(word)
         and not word.startswith(("<", POINT))
@@ -336,7 +336,7 @@ def _text(words: Sequence[str]) -> str:
 
 
 def parse_noun_phrase(text: str) -> NounPhrase:
-    """Parse a description of a thing such as "the second can from the left" or "far coconut water".
+    """Parse a description of an object such as "the second can from the left" or "far coconut water".
 
     Raises:
         ToolError: NOT_UNDERSTOOD when the text is empty or longer than 300 characters.

@@ -22,7 +22,7 @@ _ASKS_FOR_ROOM = re.compile(
 
 
 def parse_free_space(phrase: str) -> FreeSpaceRequest | None:
-    """Free room asked for, such as "free table left of the box" or "inside the black bin"; None for a thing.
+    """Free room asked for, such as "free table left of the box" or "inside the black bin"; None for an object.
 
     Raises:
         ToolError: NOT_UNDERSTOOD when the text is empty or longer than 300 characters.

@@ -24,14 +24,14 @@ class FreeSpaceRequest:
 
     | relation | the place |
     |---|---|
-    | in, on | inside a container, on top of a thing |
-    | left_of, right_of, in_front_of, behind, next_to, between | on the table, in relation to things |
+    | in, on | inside a container, on top of an object |
+    | left_of, right_of, in_front_of, behind, next_to, between | on the table, in relation to objects |
     | anywhere | somewhere on the table |
     | at | exactly at `point`, on the table or on what is there |
     | region | in a part of the table |
-    | moved | `distance_m` from where `thing` stands, in the direction `way` |
-    | farthest_from | as far as possible from things |
-    | in_line | on the line through two things |
+    | moved | `distance_m` from where `object` stands, in the direction `way` |
+    | farthest_from | as far as possible from objects |
+    | in_line | on the line through two objects |
 
     Attributes:
         relation: One of these.
@@ -40,13 +40,13 @@ class FreeSpaceRequest:
         region: Part of the table, or with "in" of the container: left, right, front, back, middle, or a side in depth
             and one in width, such as "front left"; empty for any. Sides are those of the picture, front is near.
         extent: How much of that part: its side or half, its corner, or the strip at its edge; aside is any edge, but
-            not where `thing` stands.
+            not where `object` stands.
         distance_m: Gap to the nearest reference, or length of the way [m]; None where there is none.
         loosely: The length was not said: more or less will do.
         way: Direction of "moved": left, right, front, back; towards or away, which take one reference.
         also: Requests that have to hold as well.
         denied: It must not hold; only in `also`.
-        thing: Words for what is to go there, while it stands on the table.
+        object: Words for what is to go there, while it stands on the table.
     """
 
     relation: Relation
@@ -59,24 +59,24 @@ class FreeSpaceRequest:
     way: str = ""
     also: tuple[FreeSpaceRequest, ...] = ()
     denied: bool = False
-    thing: str = ""
+    object: str = ""
 
     @property
     def all_references(self) -> tuple[str, ...]:
-        """The references of the whole request, those of `also` after its own; without `thing`."""
+        """The references of the whole request, those of `also` after its own; without `object`."""
         return self.references + tuple(name for part in self.also for name in part.references)
 
-    def naming(self, references: Sequence[str], thing: str | None = None) -> FreeSpaceRequest:
-        """The request to other things.
+    def naming(self, references: Sequence[str], obj: str | None = None) -> FreeSpaceRequest:
+        """The request to other objects.
 
         Args:
             references: In the order and number of `all_references`.
-            thing: Replaces `thing` where not None.
+            object: Replaces `object` where not None.
         """
         left = list(references)
         own = tuple(left.pop(0) for _ in self.references)
         also = tuple(replace(part, references=tuple(left.pop(0) for _ in part.references)) for part in self.also)
-        return replace(self, references=own, also=also, thing=self.thing if thing is None else thing)
+        return replace(self, references=own, also=also, object=self.object if obj is None else obj)
 
     @property
     def is_plain(self) -> bool:
@@ -85,14 +85,14 @@ class FreeSpaceRequest:
 
     @property
     def is_exact(self) -> bool:
-        """True for one place and no other: a point, a length, or a way from where a thing stands."""
+        """True for one place and no other: a point, a length, or a way from where an object stands."""
         return self.relation == "at" or (self.distance_m is not None and not self.loosely)
 
 
 STEP_M = 0.10
-"""Way to go where no length is said, as in "further left" [m]: a little more than a thing is wide."""
+"""Way to go where no length is said, as in "further left" [m]: a little more than an object is wide."""
 BIT_M = 0.05
-""" "A bit" [m]: more than placing is uncertain, and less than a thing is wide."""
+""" "A bit" [m]: more than placing is uncertain, and less than an object is wide."""
 LOT_M = 0.20
 """ "A lot" [m]: a round figure within reach."""
 _PLAIN = frozenset((*BESIDE, "in", "on", "between", "anywhere"))
@@ -122,7 +122,7 @@ def _moved_words(request: FreeSpaceRequest) -> str:
     step = request.loosely and length == STEP_M
     vague = {STEP_M: "", BIT_M: "a bit "}.get(length, "a lot ")
     amount = vague if request.loosely else f"{length_words(length)} "
-    stood = f"where {_the(request.thing or 'thing')} stands"
+    stood = f"where {_the(request.object or 'thing')} stands"
     if request.way in ("towards", "away"):
         to = _the(request.references[0])
         return f"{amount}{'closer to' if request.way == 'towards' else 'further from'} {to} than {stood}"

@@ -1,4 +1,4 @@
-"""Things that are named with the point of the picture where they stand: "the lemon at (0.480, 0.420)"."""
+"""Objects that are named with the point of the picture where they stand: "the lemon at (0.480, 0.420)"."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray
 
 AT_POINT = 0.06
-"""A thing is at a point that is said, and that no outline holds, if its middle is seen no further than this from it, as
-a share of the picture: 38 px, 6 cm on the table, which is more than a look again moves a point (0.03) and less than
-what lies between the middles of two things side by side."""
+"""An object is at a point that is said, and that no outline holds, if its middle is seen no further than this from it,
+as a share of the picture: 38 px, 6 cm on the table, which is more than a look again moves a point (0.03) and less than
+what lies between the middles of two objects side by side."""
 BESIDE_OUTLINE = 0.0125
-"""A point no further than this beside the outline of a thing is on it, as a share of the picture's width: 8 px of 640,
-as much as outlining a thing at a point forgives."""
+"""A point no further than this beside the outline of an object is on it, as a share of the picture's width: 8 px of
+640, as much as outlining an object at a point forgives."""
 
 
 def at_point(phrase: NounPhrase, points: Sequence[tuple[float, float]], masks: Sequence[BoolArray | None] = ()) -> int:
-    """The one of some things that a point means: whose outline holds it, else whose middle is nearest to it.
+    """The one of some objects that a point means: whose outline holds it, else whose middle is nearest to it.
 
     Args:
         phrase: With a point.
-        points: Normalized (x, y) of each thing that it would fit without the point, at least one.
+        points: Normalized (x, y) of each object that it would fit without the point, at least one.
         masks: Visible pixels (H, W) of each of them, None where they are not known; empty where none are.
 
     Raises:

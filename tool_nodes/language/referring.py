@@ -1,6 +1,6 @@
-"""Which of the things that a camera sees a phrase means: "the far coconut water", "the can next to the bowl".
+"""Which of the objects that a camera sees a phrase means: "the far coconut water", "the can next to the bowl".
 
-Every word of a phrase must be explained by what is known of a thing (name, synonyms, kind, categories, colour,
+Every word of a phrase must be explained by what is known of an object (name, synonyms, kind, categories, colour,
 attributes) and its head noun by a head noun of that vocabulary, so that "tennis ball" is not the tennis ball tube.
 Directions are those of the picture, taken on the table: what looks further left because it is near the camera
 is not further left. With that, smaller x is left and larger y is nearer the camera.
@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 NEXT_TO_GAP = 0.30
-"""Largest gap between things that are next to each other [m]."""
+"""Largest gap between objects that are next to each other [m]."""
 AS_NEAR = 0.03
-"""Things whose distances from another one differ by less than this are equally near to it [m]."""
+"""Objects whose distances from another one differ by less than this are equally near to it [m]."""
 OBLIQUE = float(np.tan(np.radians(60.0)))
 """The only candidate has to be this clearly to the side that is said: aside over ahead."""
 CLEARLY_SIZED = 1.08
-"""Ratio from which a thing is "tall" or "small" beside another."""
+"""Ratio from which an object is "tall" or "small" beside another."""
 
 _SHOWN_PLACES = 10
 """Most places of objects that are told."""
@@ -70,24 +70,24 @@ def refer(
     masks: Sequence[BoolArray] = (),
     alike: bool = False,
 ) -> list[int]:
-    """Indices of all things that a phrase means, best first.
+    """Indices of all objects that a phrase means, best first.
 
     Several indices for a phrase in the singular mean that it is ambiguous.
 
     Args:
         phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
-        views: Things in view.
-        nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
+        views: Objects in view.
+        nearest: "The object left of the bowl" is the one that is clearly nearest to it, not everything on that side.
         lexicon: The words that the backend behind the views knows; those of the shipped catalogue where None.
         masks: Visible pixels (H, W) of each view, by which "the can at (0.48, 0.42)" is found; empty where not known.
-        alike: A thing may be meant that is only alike, as a basket is where there is no bin: for places, and not for
+        alike: An object may be meant that is only alike, as a basket is where there is no bin: for places, and not for
             what a deed is done to.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND, naming what is seen and what is alike; NOT_RECOGNISED where it cannot be said
-            whether it is there: words that are not known, things that were not recognised, the table or the background;
-            AMBIGUOUS where a description could also fit one of several things that touch; NOT_UNDERSTOOD for an endless
-            phrase or one that describes nothing.
+            whether it is there: words that are not known, objects that were not recognised, the table or the
+            background; AMBIGUOUS where a description could also fit one of several objects that touch;
+            NOT_UNDERSTOOD for an endless phrase or one that describes nothing.
     """
     return _Reader(views, nearest, lexicon or catalogue_lexicon(), masks).indices(parse_noun_phrase(phrase), alike)
 
@@ -127,7 +127,7 @@ class _Reader:
 
     @cached_property
     def _spoken(self) -> list[Vocabulary]:
-        """The vocabularies with what else people call things: few phrases need them."""
+        """The vocabularies with what else people call objects: few phrases need them."""
         return [Vocabulary.of(view, spoken=True) for view in self._views]
 
     def indices(self, phrase: NounPhrase, alike: bool) -> list[int]:
@@ -149,7 +149,7 @@ class _Reader:
         found = self._selected(phrase, found)
         if not found:
             raise self._not_found(phrase)
-        # Among things that touch may be one that a description fits as well; a name that is seen elsewhere is that.
+        # Among objects that touch may be one that a description fits as well; a name that is seen elsewhere is that.
         if self._several and any(matches[i].tier > 0 or matches[i].approximate_colour for i in found):
             raise ToolError(
                 ErrorCode.AMBIGUOUS,
@@ -159,7 +159,7 @@ class _Reader:
         return found
 
     def _without(self, excluded: NounPhrase, found: list[int]) -> list[int]:
-        """Those of some things that a description does not fit."""
+        """Those of some objects that a description does not fit."""
         fits = [i for i in found if i in self._matches(excluded)[0]]
         if excluded.relation is not None and fits:
             one = excluded.relation in ("nearest_to", "farthest_from")
@@ -171,7 +171,7 @@ class _Reader:
         return [i for i in found if i not in fits]
 
     def _matches(self, phrase: NounPhrase) -> tuple[dict[int, Match], bool]:
-        """How well each thing fits that does; False where those are only alike."""
+        """How well each object fits that does; False where those are only alike."""
         if phrase.empty:
             raise ToolError(
                 ErrorCode.NOT_UNDERSTOOD,
@@ -284,20 +284,20 @@ class _Reader:
 
     @staticmethod
     def _groups(relation: str, i: int, references: list[list[int]]) -> list[list[int]]:
-        """The sets of references that thing i is compared with."""
+        """The sets of references that object i is compared with."""
         if relation == "between":
             pairs = [(a, b) for a in references[0] for b in references[-1] if i not in (a, b) and a != b]
             return [list(pair) for pair in pairs]
         return [[r] for group in references for r in group if r != i]
 
     def _distance(self, relation: str, i: int, group: list[int], strict: bool = False) -> float | None:
-        """How far thing i is from being the best example of the relation; None if it does not hold.
+        """How far object i is from being the best example of the relation; None if it does not hold.
 
         `strict` is for the only candidate, which no comparison makes right.
         """
-        thing, other = self._views[i], self._views[group[0]]
-        apart = float(np.linalg.norm((thing.position_m - other.position_m)[:2]))
-        gap = max(apart - float(thing.size_m[:2].mean() + other.size_m[:2].mean()) / 2, 0.0)
+        obj, other = self._views[i], self._views[group[0]]
+        apart = float(np.linalg.norm((obj.position_m - other.position_m)[:2]))
+        gap = max(apart - float(obj.size_m[:2].mean() + other.size_m[:2].mean()) / 2, 0.0)
         if relation == "nearest_to":
             return apart
         if relation == "farthest_from":
@@ -305,7 +305,7 @@ class _Reader:
         if relation == "next_to":
             return max(gap, 0.02) if gap <= NEXT_TO_GAP else None
         if relation in ("in", "on"):
-            lifted = float(thing.position_m[2] - thing.size_m[2] / 2 - (other.position_m[2] - other.size_m[2] / 2))
+            lifted = float(obj.position_m[2] - obj.size_m[2] / 2 - (other.position_m[2] - other.size_m[2] / 2))
             over = apart <= float(other.size_m[:2].max()) / 2
             high = lifted >= (0.6 * float(other.size_m[2]) if relation == "on" else -0.02)
             return apart if over and high and (relation == "on" or other.container) else None
@@ -351,11 +351,11 @@ class _Reader:
 
     @staticmethod
     def _may_be(phrase: NounPhrase, view: ObjectView, vocabulary: Vocabulary) -> bool:
-        """True for a thing that was not recognised, and does not have another colour than what is asked for."""
+        """True for an object that was not recognised, and does not have another colour than what is asked for."""
         return not view.recognised and may_show(phrase.words, vocabulary)
 
     def _unclear(self) -> str:
-        """What may be several things, and where."""
+        """What may be several objects, and where."""
         return f"what stands {_where(self._several)} may be several things that touch"
 
     def _seen(self) -> str:

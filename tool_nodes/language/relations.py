@@ -1,4 +1,4 @@
-"""Relations between things as operators say them, found in words: "to the left of", "between", "closest to"."""
+"""Relations between objects as operators say them, found in words: "to the left of", "between", "closest to"."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FRONT = (
     rf"(?:in |(?:(?:to|at|on) )?(?:the )?)(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
     rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
 )
-""""In front of" is a place outside of a thing, "in the front of" one inside; so it is with left, right and back."""
+""""In front of" is a place outside of an object, "in the front of" one inside; so it is with left, right and back."""
 _BACK = (
     r"(?:from )?behind(?: of)?|beyond"
     rf"|in back of{_NOT_SCENE}"

@@ -14,13 +14,13 @@ from toolhand.tool_nodes.types import FloatArray
 MIDDLE_HEIGHT = 0.05
 """Height above the table of the points that pointing gives, on average [m]."""
 CLEARLY_NEARER = 0.75
-"""A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
+"""An object is what a relation means, although others fit, when its distance is below this share of theirs."""
 TIED = 0.02
-"""Things that differ by less than this in a direction are equally far in it [m]."""
+"""Objects that differ by less than this in a direction are equally far in it [m]."""
 BESIDE_MIDDLE = 0.05
-"""A thing is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
+"""An object is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
 AROUND_MIDDLE = 0.20
-"""A thing is in the middle of the table if it is at most this far from it in each direction [m]."""
+"""An object is in the middle of the table if it is at most this far from it in each direction [m]."""
 
 
 def select_points(
@@ -78,7 +78,7 @@ def _middle(xy: FloatArray) -> list[int]:
 
 
 def on_side(selectors: Sequence[Selector], point: tuple[float, float]) -> bool:
-    """True unless a thing at a normalized point is clearly not on the side of the table that selectors say."""
+    """True unless an object at a normalized point is clearly not on the side of the table that selectors say."""
     (x, y), (middle_x, middle_y) = table_points([point, (0.5, 0.5)])
     right, near = float(x - middle_x), float(y - middle_y)
     offsets = {"left": -right, "right": right, "near": near, "far": -near}

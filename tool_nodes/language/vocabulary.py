@@ -1,4 +1,4 @@
-"""What words can be said of a thing that is seen, and how well a phrase fits them."""
+"""What words can be said of an object that is seen, and how well a phrase fits them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from toolhand.tool_nodes.language.words import (
     NUMBERS,
     PACKAGING,
     RELATIVE,
+    SAME_OBJECT,
     SAME_STEM,
-    SAME_THING,
     SHADES,
     SIDES,
     is_slip,
@@ -50,7 +50,7 @@ def stems(text: str) -> Stems:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that explain one thing, as stems.
+    """The words that explain one object, as stems.
 
     Attributes:
         name: Its most specific name.
@@ -95,12 +95,12 @@ class Vocabulary:
         )
 
     def has(self, word: str) -> bool:
-        """True if the word can be said of the thing."""
+        """True if the word can be said of the object."""
         return stem(word) in self.words
 
     def has_part(self, words: Sequence[str]) -> bool:
-        """True if the thing has a part in a colour, such as ("red", "cap"); a part that is no cap and no label, such as
-        a stripe or a handle, may be whatever of the thing has that colour."""
+        """True if the object has a part in a colour, such as ("red", "cap"); a part that is no cap and no label, such
+        as a stripe or a handle, may be whatever of the object has that colour."""
         shade, base = _colour(words)
         parts = {_PARTS.get(stem(word), stem(word)) for word in words if word not in (*COLOURS, *SHADES, *RELATIVE)}
         own = {_PARTS.get(self.part, self.part)}
@@ -187,8 +187,8 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary, naming: bool = Tr
     return Match(0, 1, True) if base in own_names and not opposite and not shade == own_shade == "dark" else None
 
 
-NAMED: tuple[tuple[Mapping[str, frozenset[int]], bool], ...] = (({}, False), (SAME_THING, False), (SAME_THING, True))
-"""How a name is looked for, in this order: groups of words for one thing, and whether what else people call it counts
+NAMED: tuple[tuple[Mapping[str, frozenset[int]], bool], ...] = (({}, False), (SAME_OBJECT, False), (SAME_OBJECT, True))
+"""How a name is looked for, in this order: groups of words for one object, and whether what else people call it counts
 (`spoken` of `Vocabulary.of`)."""
 
 
@@ -199,10 +199,10 @@ def match(
     groups: Mapping[str, frozenset[int]],
     naming: bool = True,
 ) -> Match | None:
-    """How well words with a head noun ("" fits anything) describe a thing; None if some word is unexplained.
+    """How well words with a head noun ("" fits anything) describe an object; None if some word is unexplained.
 
     A word explains another one of a group of theirs, such as of `SAME_THING`; with no groups none does.
-    Without `naming` the words are those of a "thing": "the orange thing" says a colour, and the orange, whose name it
+    Without `naming` the words are those of a "object": "the orange object" says a colour, and the orange, whose name it
     is too, is no better than an orange box.
     """
 
@@ -263,14 +263,14 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
 
 
 def may_show(words: Sequence[str], vocabulary: Vocabulary) -> bool:
-    """True unless words name a colour that a thing does not have."""
+    """True unless words name a colour that an object does not have."""
     units, _ = _split_colours(words)
     return all(_fit_colour(unit, vocabulary) or _colour(unit)[1] in vocabulary.words for unit in units)
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words whose things a backend would recognise: whether there are others it cannot say.
+    """The words whose objects a backend would recognise: whether there are others it cannot say.
 
     Attributes:
         words: Known words, as stems.
@@ -289,7 +289,7 @@ class Lexicon:
         return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
 
     def knows(self, word: str) -> bool:
-        """True if the word, or another one for the same, can be said of some thing."""
+        """True if the word, or another one for the same, can be said of some object."""
         s = stem(word)
         if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE:
             return True

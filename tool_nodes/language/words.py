@@ -86,7 +86,7 @@ _SPELLINGS = _meaning(
     "w": "with",
     "n": "and",
 }
-"""American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
+"""American to British, and slips in the words of the grammar. Names of objects are mended against what is seen."""
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
 )
@@ -179,10 +179,10 @@ def _groups(table: tuple[str, ...]) -> dict[str, frozenset[int]]:
     return {word: frozenset(k for k, group in enumerate(table) if word in group.split()) for word in words}
 
 
-SAME_THING = _groups(_SAME_GROUPS)
-"""Groups of words that people call one thing by: tried only when a phrase matches nothing as it stands."""
+SAME_OBJECT = _groups(_SAME_GROUPS)
+"""Groups of words that people call one object by: tried only when a phrase matches nothing as it stands."""
 NEAR_SYNONYMS = _groups(_NEAR_GROUPS)
-"""Groups of words for things that are alike and not the same, beside those: what is found by them may be asked about,
+"""Groups of words for objects that are alike and not the same, beside those: what is found by them may be asked about,
 and may be a place, but nothing else is done with it."""
 GENERIC = word_set("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
@@ -200,12 +200,12 @@ FILLERS = word_set(
 UNCHECKED = word_set("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
 """Words whose truth no picture shows: a pointer passes over them, a command may not."""
 PARTICIPLES = word_set("sitting standing lying laying located placed positioned resting situated")
-"""They lead to a place: "the can standing next to the box"; of a thing itself no picture shows whether it lies."""
+"""They lead to a place: "the can standing next to the box"; of an object itself no picture shows whether it lies."""
 SURFACES = word_set("table desk surface counter")
 SUPPORTS = SURFACES | word_set("tabletop countertop worktop workbench")
-"""What things stand on: alone, such a word means that and never the things."""
+"""What objects stand on: alone, such a word means that and never the objects."""
 BACKDROPS = word_set("background foreground backdrop surroundings")
-"""What is around the things; in front of a noun the first two say where it is."""
+"""What is around the objects; in front of a noun the first two say where it is."""
 FUNCTION_WORDS = word_set(
     "then than after before during while because since although though as if else too neither nor by for from to into "
     "onto upon at in on with without within off out up down away again via per about along across through toward "
@@ -316,7 +316,7 @@ COLOUR_FAMILIES = {
 
 PACKAGING = word_set("box can bottle carton jar packet pack package bag pot shaker sachet container tube mix powder")
 DISCRETE = word_set("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
-"""Things that are not what a package of them is: a box of pencils is not "the pencil"."""
+"""Objects that are not what a package of them is: a box of pencils is not "the pencil"."""
 
 
 _PUNCTUATION = ",.?!"
@@ -383,7 +383,7 @@ def plural(name: str) -> str:
 
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-"""How so many things are counted in words."""
+"""How so many objects are counted in words."""
 
 
 def counted(number: int, name: str) -> str:

@@ -127,7 +127,7 @@ def find_free_space(
         [_footprint(surface, mask, phrase) for mask in group]
         for group, phrase in zip(reference_masks, request.all_references, strict=True)
     ]
-    moved = None if item is None else _footprint(surface, item, request.thing)
+    moved = None if item is None else _footprint(surface, item, request.object)
     table = _read_table(frame, surface, item)
     for widest in WIDEST_ANGLES:
         wanted = wish(request, table.xy, groups, moved, frame, widest)

@@ -235,7 +235,7 @@ def _moved(
 ) -> FloatArray:
     if moved is None:
         raise invalid(
-            f"Where the {request.thing or 'thing'} stands is not seen, so nothing can be said of a way from there."
+            f"Where the {request.object or 'obj'} stands is not seen, so nothing can be said of a way from there."
         )
     if request.way in WAYS:
         direction = on_table(frame, DIRECTIONS[WAYS[request.way]])

@@ -43,7 +43,7 @@ _FOOT_M = 0.012
 in ten of those that rest on each other is given up so, and neighbours that touch are told from stacks."""
 _LIES, _SURELY_LIES = 0.4, 0.5
 """Probability from which on something lies on the object that is asked about, and on what lies on that [-]: there every
-error would name things farther and farther away."""
+error would name objects farther and farther away."""
 _FINGER_M = 0.025
 """What is nearer than this to an object, seen from above, leaves no room for a finger [m]: one is 14 mm thick in the
 model of the 2F-85, and keeps 5 mm clear on either side."""

@@ -258,7 +258,7 @@ def refusal(code: MoveItErrorCodes, what: str) -> ToolError | None:
     if name == "NO_IK_SOLUTION":
         return ToolError(ErrorCode.IK_FAILED, sentence, "Try another orientation or a nearer pose.")
     if name in _NO_PATH:
-        return ToolError(ErrorCode.PLAN_FAILED, sentence, "Try another pose, or move things out of the way first.")
+        return ToolError(ErrorCode.PLAN_FAILED, sentence, "Try another pose, or move objects out of the way first.")
     return ToolError(ErrorCode.UNAVAILABLE, sentence, _HINTS.get(name, "Look at the log of move_group."))
 
 

@@ -64,7 +64,7 @@ class _Packing:
         """The value as JSON; containers and arrays as {kind: content}."""
         self.nodes += 1
         if depth > _MAX_DEPTH or self.nodes > _MAX_NODES:
-            raise CannotSend(f"it is nested more than {_MAX_DEPTH} deep or holds more than {_MAX_NODES} things")
+            raise CannotSend(f"it is nested more than {_MAX_DEPTH} deep or holds more than {_MAX_NODES} values")
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, Image.Image):

@@ -1,6 +1,6 @@
 """What is not found because of the picture: the error says so, whichever backend has looked, and what to use.
 
-The arm hides a part of it, it shows no things, or it is drawn over.
+The arm hides a part of it, it shows no objects, or it is drawn over.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.session import Session
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 
-_NOT_OF_THINGS = frozenset(
+_NOT_OF_OBJECTS = frozenset(
     {ErrorCode.EMPTY_MASK, ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.IMAGE_UNUSABLE}
 )
-"""Errors that a picture of no things may be the cause of."""
+"""Errors that a picture of no objects may be the cause of."""
 _NOT_SEEN = frozenset(
     {
         ErrorCode.EMPTY_MASK,
@@ -77,7 +77,7 @@ def _around(robot: BoolArray, point: FloatArray) -> float:
     return float(part.mean()) if part.size else 0.0
 
 
-def not_of_things(error: ToolError, values: Mapping[str, Any], session: Session) -> ToolError:
+def not_of_objects(error: ToolError, values: Mapping[str, Any], session: Session) -> ToolError:
     """An error of a call that was given colours of depth, or a drawing, with the picture to use; else as it is.
 
     Args:
@@ -86,12 +86,12 @@ def not_of_things(error: ToolError, values: Mapping[str, Any], session: Session)
         session: The conversation.
     """
     image = _image_of(values)
-    if error.code not in _NOT_OF_THINGS or image is None:
+    if error.code not in _NOT_OF_OBJECTS or image is None:
         return error
     number = next((index for index, known in enumerate(session.images) if known is image), None)
     named = "This picture" if number is None else f"Image {number}"
     if image.shows:
-        message = f"{named} shows {image.shows} as colours, no things."
+        message = f"{named} shows {image.shows} as colours, no objects."
         return ToolError(ErrorCode.IMAGE_UNUSABLE, message, f"Use {_plain(image, session)}.", error.backend)
     if image.is_whole_frame and image.frame is not None and image.rgb is not image.frame.rgb:
         hint = f"{named} is drawn over: use {_plain(image, session)}. {error.hint}".rstrip()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, kind_and_words
 from toolhand.tool_nodes.stop_latch import StopLatch, StopWatch
 from toolhand.tool_nodes.toolbox.arguments import VARIABLE, InvalidValue, MissingVariable, show
-from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm, not_of_things
+from toolhand.tool_nodes.toolbox.hidden import hidden_by_arm, not_of_objects
 from toolhand.tool_nodes.toolbox.images import CameraView, SessionImage
 from toolhand.tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from toolhand.tool_nodes.toolbox.provenance import NOTHING_USED, Used, image_of, makes
@@ -258,7 +258,7 @@ class Toolbox:
         if result.error is not None:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
-            known = not_of_things(hidden_by_arm(result.error, values, session.seen), values, session)
+            known = not_of_objects(hidden_by_arm(result.error, values, session.seen), values, session)
             known = as_offered(known, self._names)
             text = self._guard.short(f"Error {known.code}: {known}")
             result = replace(result, error=known, text=text, outlined=None)

@@ -85,12 +85,14 @@ def _files(runs_dir: Path, sessions: Sequence[str]) -> list[Path]:
 
 def _robot(memory: RobotMemory) -> list[str]:
     held = memory.held
-    lines = [f"holds: the {held.thing}, which stood {_at(held.before)}" if held else "holds: nothing that it remembers"]
+    lines = [
+        f"holds: the {held.object}, which stood {_at(held.before)}" if held else "holds: nothing that it remembers"
+    ]
     for deed in memory.deeds:
         ended = "" if deed.success else f", which ended with {deed.error_code}"
         undone = ", taken back" if deed.undone else ""
         lines.append(f'{_when(deed.time_s)} "{deed.said}": {_at(deed.before)} -> {_at(deed.after)}{ended}{undone}')
-    lines += [f"{_when(seen.time_s)} saw the {seen.thing} at {at_point(seen.point)}" for seen in memory.seen]
+    lines += [f"{_when(seen.time_s)} saw the {seen.object} at {at_point(seen.point)}" for seen in memory.seen]
     return lines
 
 
@@ -99,8 +101,8 @@ def _operator(memory: OperatorMemory) -> list[str]:
     if memory.question is not None:
         late = time.time() - memory.question.asked_s > ANSWER_WITHIN_S
         lines.append(f"asked{' (too long ago)' if late else ''}: {memory.question.text}")
-    if memory.last_thing:
-        lines.append(f'"it" is: the {memory.last_thing}')
+    if memory.last_object:
+        lines.append(f'"it" is: the {memory.last_object}')
     if memory.last_said:
         lines.append(f'"again" is: "{memory.last_said}"')
     if memory.left:

@@ -40,7 +40,7 @@ def objects(
     sets: list[dict[str, Any]] = []
     for name in names:
         if not as_json:
-            print(f"{'thing of ' + name:32}{'size [mm]':18}{'unit':24}{'gripper':10}{'container':11}file")
+            print(f"{'object of ' + name:32}{'size [mm]':18}{'unit':24}{'gripper':10}{'container':11}file")
         rows = []
         for item in folders[name]:
             rows.append(object_row(folders[name], item, jaws_m))

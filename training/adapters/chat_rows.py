@@ -192,7 +192,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--longest", type=int, default=0, help="tokens of a row, at most; 0: any")
     parser.add_argument("--rows", dest="most", type=int, default=0, help="rows of conversations, at most; 0: all")
     parser.add_argument("--sentences", type=int, default=0, help="sentences that are read into plans, beside them")
-    parser.add_argument("--unresolved", type=int, default=0, help="conversations of words that fit several things")
+    parser.add_argument("--unresolved", type=int, default=0, help="conversations of words that fit several objects")
     parser.add_argument("--seed", type=int, default=0, help="seed of what is drawn")
     return parser.parse_args()
 

@@ -42,7 +42,7 @@ _LONGEST_LINE = 100_000
 """Of the log [bytes]."""
 _RATES = {
     "success": "true success",
-    "wrong_object": "wrong thing",
+    "wrong_object": "wrong object",
     "false_success": "false success",
     "refused_rightly": "refused rightly after a look",
 }

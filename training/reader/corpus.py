@@ -120,7 +120,7 @@ def _alike(word: str, source: str) -> float:
 
 
 class Varied:
-    """Exchanges names and colours of readings, says things with slips, and joins two sentences to one.
+    """Exchanges names and colours of readings, says objects with slips, and joins two sentences to one.
 
     Args:
         names: Names of objects, as people say them; some of several words.

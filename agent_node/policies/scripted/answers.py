@@ -32,7 +32,7 @@ from toolhand.tool_nodes.language.words import ORDINALS, stem
 from toolhand.tool_nodes.results import ToolError
 
 REACH = 0.1
-"""Normalized distance from which a point is at none of the candidates: about the width of the larger things in a
+"""Normalized distance from which a point is at none of the candidates: about the width of the larger objects in a
 picture of the scene camera."""
 CLEARER = 2.0
 """Ratio of distances, next candidate to nearest, from which on a point is at the nearest one [-]."""
@@ -70,7 +70,7 @@ def ends(text: str) -> bool:
 
 
 def another_command(text: str) -> Command | None:
-    """The whole command that an answer is; None for one that only says which thing, as "take the red one" does."""
+    """The whole command that an answer is; None for one that only says which object, as "take the red one" does."""
     try:
         command = parse_command(text, context_of("", _WHICH))
     except ToolError:
@@ -139,10 +139,10 @@ def only_candidate(found: Sequence[int]) -> int | None:
 
 
 def with_two(text: str, command: Command) -> Command | None:
-    """The command between the two things of an answer ("the box and the bowl"); None where it does not name two."""
+    """The command between the two objects of an answer ("the box and the bowl"); None where it does not name two."""
     act = _act(re.sub(r"^between ", "", text, flags=re.IGNORECASE))
     try:
-        things = tuple(noun_of(ref) for ref in act.objects) if act is not None and act.kind == "choose" else ()
+        objects = tuple(noun_of(ref) for ref in act.objects) if act is not None and act.kind == "choose" else ()
     except ToolError:
         return None
-    return replace(command, references=things) if len(things) == 2 and all(thing.words for thing in things) else None
+    return replace(command, references=objects) if len(objects) == 2 and all(obj.words for obj in objects) else None

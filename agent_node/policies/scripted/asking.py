@@ -19,7 +19,7 @@ _QUOTED = 120
 
 
 def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> str:
-    """ "to the left of the box", with other words for some of its things where they are `named`."""
+    """ "to the left of the box", with other words for some of its objects where they are `named`."""
     if command.relation == "anywhere" and command.form is None:
         return "on the table"
     if command.form is not None:
@@ -30,15 +30,15 @@ def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> st
 
 
 def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) -> str:
-    """Asks which of the things at some points a phrase of a command means.
+    """Asks which of the objects at some points a phrase of a command means.
 
     "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)? Answer such as "the left
     one", or say the whole command, such as "pick up the left can"."
     """
     named = {phrase: f"the {side_of_first(points)} {_sided(phrase)}"}
     target = command.target
-    thing = "it" if target is None else named.get(target, the(target.text))
-    again = f"pick up {thing}" if command.action == "pick" else f"put {thing} {where_of(command, named)}"
+    obj = "it" if target is None else named.get(target, the(target.text))
+    again = f"pick up {obj}" if command.action == "pick" else f"put {obj} {where_of(command, named)}"
     as_reference = "" if phrase == target else " as the reference"
     question = f"Which {phrase.plain} do you mean{as_reference}: {describe(points)}?"
     first = f"the {side_of_first(points)} one"
@@ -46,7 +46,7 @@ def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) 
 
 
 def which_two(command: Command, number: int) -> str:
-    """Asks between which two things a place is meant to be, where the command names another number of those here."""
+    """Asks between which two objects a place is meant to be, where the command names another number of those here."""
     names = " and ".join(the(reference.text) for reference in command.references)
     return (
         f"Which two things do you mean: {names} are {number} here? "
@@ -71,9 +71,9 @@ class OperatorDialogue:
 
         Args:
             command: The command that the phrase is from.
-            phrase: The words that several things fit.
-            points: The things that fit.
-            detect: Makes the call that points at the things of a name.
+            phrase: The words that several objects fit.
+            points: The objects that fit.
+            detect: Makes the call that points at the objects of a name.
 
         Raises:
             Withdrawn: The answer ends the command.

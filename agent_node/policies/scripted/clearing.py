@@ -1,4 +1,4 @@
-"""Getting at what lies under other things: what the scripted policy takes away first, and what it says of it."""
+"""Getting at what lies under other objects: what the scripted policy takes away first, and what it says of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_GRASPS = 6
 POOR = 0.5
 """A grasp whose score, times that of the mask, is less than this waits until what is in the way is away [-]."""
 FAILED_TWICE = 2
-"""After so many grasps of a thing that have failed what stands beside it is taken away first [-]."""
+"""After so many grasps of an object that have failed what stands beside it is taken away first [-]."""
 _POINT = re.compile(r"\(([\d.]+), ([\d.]+)\)")
 _ABOVE = re.compile(r"On it lies (.*?): robot\.put_aside")
 _BESIDE = re.compile(r"no finger has room for (.*?)\. About")
@@ -25,13 +25,13 @@ _ASIDE = re.compile(r"it stands with its base at \(([\d.]+), ([\d.]+)\)")
 _SCORE = re.compile(r"with IoU score: ([\d.]+\d)")
 _CONFIDENCE = re.compile(r"with confidence ([\d.]+)")
 _SAME = 0.05
-"""A point on a thing and the one that its name is pointed at by are no farther apart than this [-]: both lie inside."""
+"""A point on an object and the point of its name are no farther apart than this [-]: both are in it."""
 _MOST_NAMES = 15
 """Names that are asked for in one turn at the most [-]: a turn has 16 calls."""
 _UNGRASPABLE = frozenset({ErrorCode.NO_GRASP, ErrorCode.AMBIGUOUS, ErrorCode.EMPTY_MASK, ErrorCode.UNKNOWN_TOOL})
-"""A thing that cannot be taken away as it lies; another one may."""
+"""An object that cannot be taken away as it lies; another one may."""
 _SLIPPED = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
-"""After these the hand is empty, and things may lie otherwise."""
+"""After these the hand is empty, and objects may lie otherwise."""
 
 
 class Again(Exception):
@@ -55,7 +55,7 @@ class Stuck(Setback):
 
 
 class InTheWay:
-    """What is in the way of the thing of one command.
+    """What is in the way of the object of one command.
 
     Attributes:
         above: Points of what lies on it, what is to be taken away first in front.
@@ -88,7 +88,7 @@ class InTheWay:
         self.above, self.beside = _points(_ABOVE, way), _points(_BESIDE, way)
 
     def first(self, name: str, image: int | None) -> ScriptPart[None]:
-        """Take away what lies on the thing, where nothing has failed with it yet. Raises Again once it was tried."""
+        """Take away what lies on the object, where nothing has failed with it yet. Raises Again once it was tried."""
         yield from self._take(self.above, f"lies on {name}", 0, image)
 
     def others(self, name: str, image: int | None) -> ScriptPart[None]:
@@ -134,7 +134,7 @@ class InTheWay:
             yield from self._stuck(f"take away what {why}", response)
 
     def put_down(self, name: str) -> ScriptPart[None]:
-        """Put aside what came up in the place of the thing, or with it. Raises Again, or Setback where it stays."""
+        """Put aside what came up in the place of the object, or with it. Raises Again, or Setback where it stays."""
         thought = f"I hold something else than {name}, or more: I put it aside and look again."
         [response] = yield ScriptStep(thought, (ToolCall("robot.put_aside", {"point": None}),))
         if not response.ok and response.error not in _SLIPPED:

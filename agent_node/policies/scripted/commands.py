@@ -1,4 +1,4 @@
-"""A plan becomes one command: pick up a thing, or place it somewhere."""
+"""A plan becomes one command: pick up an object, or place it somewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolhand.agent_node.policies.scripted.refusals import (
     ABILITY,
     EXAMPLES,
     SEVERAL,
-    SEVERAL_THINGS,
+    SEVERAL_OBJECTS,
     nothing_to_stop,
     refuse,
 )
@@ -45,12 +45,12 @@ class Command:
     """What an operator asks for.
 
     Attributes:
-        action: "pick" keeps the thing in the gripper, "place" puts it down.
-        target: The thing; None for what is held ("put it down").
+        action: "pick" keeps the object in the gripper, "place" puts it down.
+        target: The object; None for what is held ("put it down").
         relation: Where to place, see FreeSpaceRequest; None for a pick. Directions are those of the camera picture.
-        references: Things that the place refers to; empty for anywhere.
+        references: Objects that the place refers to; empty for anywhere.
         form: The place in full, with empty words for its references, where relation and references do not say it all.
-        held_as: Name that the operator uses for the thing that is held ("the can that you hold"), if any.
+        held_as: Name that the operator uses for the object that is held ("the can that you hold"), if any.
         speed: Words for the speed, "slowly" or "40 %"; empty where not said.
     """
 
@@ -155,7 +155,7 @@ def command_of(plan: Plan) -> Command:
     """The command of a plan.
 
     Args:
-        plan: A pick, a put, or a pick and a put of the same thing.
+        plan: A pick, a put, or a pick and a put of the same object.
 
     Raises:
         ToolError: NOT_UNDERSTOOD for any other plan, several objects, or what no noun phrase or free room says;
@@ -164,14 +164,14 @@ def command_of(plan: Plan) -> Command:
     for act in plan:
         _check_act(act)
     first, last = plan[0], plan[-1]
-    if len(plan) > 2 or (len(plan) == 2 and not _same_thing(first, last)):
+    if len(plan) > 2 or (len(plan) == 2 and not _same_object(first, last)):
         refuse(SEVERAL)
     [ref], speed = first.objects, first.speed or last.speed
     if last.kind == "pick":
         return Command("pick", target_of(ref), speed=speed)
     holds = any(clause.kind == "held" for clause in ref.clauses)
-    thing = None if _is_held(ref, holds) else target_of(ref)
-    target, held = (None, thing) if holds else (thing, None)
+    obj = None if _is_held(ref, holds) else target_of(ref)
+    target, held = (None, obj) if holds else (obj, None)
     where = place_of(last.place)
     command = Command("place", target, where.relation, where.references, held, where.form, speed)
     _refuse_itself(command)
@@ -191,10 +191,10 @@ def _check_act(act: PlanAct) -> None:
     if act.condition is not None or act.otherwise:
         refuse(f'I carry out commands without conditions such as "{say_act(act)}".')
     if len(act.objects) != 1:
-        refuse(SEVERAL_THINGS.format(say_act(act)))
+        refuse(SEVERAL_OBJECTS.format(say_act(act)))
 
 
-def _same_thing(pick: PlanAct, put: PlanAct) -> bool:
+def _same_object(pick: PlanAct, put: PlanAct) -> bool:
     """Whether a second act puts what the first picks up."""
     (picked,), (placed,) = pick.objects, put.objects
     return (pick.kind, put.kind) == ("pick", "put") and (placed.quantity in ("it", "them") or placed == picked)
@@ -205,7 +205,7 @@ def _same_place(a: NounPhrase, b: NounPhrase) -> bool:
 
 
 def _refuse_itself(command: Command) -> None:
-    """Refuse a place that is relative to the thing that is to go there."""
+    """Refuse a place that is relative to the object that is to go there."""
     target = command.target
     for reference in command.references if target is not None and target.words else ():
         same = {stem(word) for word in reference.words} == {stem(word) for word in target.words}  # type: ignore[union-attr]

@@ -29,25 +29,25 @@ def of_what_is_held(command: Command, called: str | None) -> Command:
         called: The words that what is held was grasped by, "" where unknown; None where nothing is held.
 
     Raises:
-        ToolError: ALREADY_HOLDING where the command is of something else, or would grasp a second thing.
+        ToolError: ALREADY_HOLDING where the command is of something else, or would grasp a second object.
     """
-    thing = command.target or command.held_as
-    if called is None or (thing is None and command.action == "place"):
+    obj = command.target or command.held_as
+    if called is None or (obj is None and command.action == "place"):
         return command
     held = the(called) if called else "something that nobody has named"
-    if thing is None or not is_called(thing, called):
-        meant = "" if thing is None else f", and I cannot tell that it is {the(thing.text)}"
+    if obj is None or not is_called(obj, called):
+        meant = "" if obj is None else f", and I cannot tell that it is {the(obj.text)}"
         raise ToolError(ErrorCode.ALREADY_HOLDING, f"The gripper holds {held}{meant}.", EMPTY_IT)
     if command.action == "pick":
         raise ToolError(ErrorCode.ALREADY_HOLDING, f"The gripper already holds {held}.", EMPTY_IT)
-    return replace(command, target=None, held_as=thing)
+    return replace(command, target=None, held_as=obj)
 
 
 def is_called(phrase: NounPhrase, called: str) -> bool:
     """True if a phrase surely means what was grasped by the words `called`.
 
     Every product that those may mean has to fit the phrase: what was grasped as "the baseball" is "the ball", but what
-    was grasped as "the ball" may not be "the baseball". A side or a relation is that of a thing on the table.
+    was grasped as "the ball" may not be "the baseball". A side or a relation is that of an object on the table.
     """
     if not phrase.words and phrase.generic and not (phrase.selectors or phrase.relation):
         return True
@@ -67,25 +67,25 @@ def is_called(phrase: NounPhrase, called: str) -> bool:
 
 
 def renamed(command: Command, called: str | None) -> NounPhrase | None:
-    """The words of a command to place a thing that may be what is held: what was grasped as "the fruit" as "the apple".
+    """The words of a command to place what may be held: what was grasped as "the fruit" as "the apple".
 
-    They are, where a picture shows no other thing on the table that they mean. None where they cannot be.
+    They are, where a picture shows no other object on the table that they mean. None where they cannot be.
     """
-    thing = command.target or command.held_as
-    if not called or thing is None or command.action == "pick" or thing.selectors or thing.relation or thing.excluded:
+    obj = command.target or command.held_as
+    if not called or obj is None or command.action == "pick" or obj.selectors or obj.relation or obj.excluded:
         return None
     try:
         known = parse_noun_phrase(called)
     except ToolError:
         return None
-    return thing if _products(known.words, known.head) & _products(thing.words, thing.head) else None
+    return obj if _products(known.words, known.head) & _products(obj.words, obj.head) else None
 
 
 def left_in_hand(wrong: bool, lost: bool, named: bool, name: str) -> str:
-    """What the gripper holds after a failure with a thing in it, in words.
+    """What the gripper holds after a failure with an object in it, in words.
 
     Args:
-        wrong: It is another thing than was meant.
+        wrong: It is another object than was meant.
         lost: It has slipped out.
         named: It is known what it is.
         name: Its name in answers.

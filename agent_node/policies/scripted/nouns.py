@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolhand.agent_node.plan.reading import say_object
 from toolhand.agent_node.plan.spoken import noun_phrase
 from toolhand.agent_node.plan.types import ObjectRef
-from toolhand.agent_node.policies.scripted.refusals import SEVERAL_THINGS, refuse
+from toolhand.agent_node.policies.scripted.refusals import SEVERAL_OBJECTS, refuse
 from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from toolhand.tool_nodes.language.words import ORDINALS, SIDES, SIZES
 
@@ -19,7 +19,7 @@ def noun_of(ref: ObjectRef) -> NounPhrase:
     """The noun phrase of an object, with the directions of the image.
 
     Raises:
-        ToolError: NOT_UNDERSTOOD for what names no thing, or by more than a phrase can say.
+        ToolError: NOT_UNDERSTOOD for what names no object, or by more than a phrase can say.
     """
     words = say_object(ref)
     if ref.quantity in ("it", "them", "me", "you") or any(clause.kind == "moved last" for clause in ref.clauses):
@@ -45,13 +45,13 @@ def target_of(ref: ObjectRef) -> NounPhrase:
     """
     words = say_object(ref)
     if ref.is_many:
-        refuse(SEVERAL_THINGS.format(words))
-    thing = noun_of(ref)
-    if (thing.count or 1) > 1 or (thing.plural and not thing.head and not thing.selectors):
-        refuse(SEVERAL_THINGS.format(words))
+        refuse(SEVERAL_OBJECTS.format(words))
+    obj = noun_of(ref)
+    if (obj.count or 1) > 1 or (obj.plural and not obj.head and not obj.selectors):
+        refuse(SEVERAL_OBJECTS.format(words))
     if ref.quantity in ("another", "the other"):
         refuse(f'Nothing says which one "{words}" is not: say where it stands or what it looks like.')
-    return thing
+    return obj
 
 
 def _check(ref: ObjectRef, words: str, inner: bool = False) -> None:
@@ -72,5 +72,5 @@ def _check(ref: ObjectRef, words: str, inner: bool = False) -> None:
     if inner and any(clause.denied for clause in ref.clauses):
         refuse(f'I cannot leave anything out of what "{words}" is told by.')
     for clause in related:
-        for thing in clause.objects:
-            _check(thing, words, inner=True)
+        for obj in clause.objects:
+            _check(obj, words, inner=True)

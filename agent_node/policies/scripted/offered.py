@@ -1,4 +1,4 @@
-"""The things that a question of the scripted policy lets choose from, as its text names them."""
+"""The objects that a question of the scripted policy lets choose from, as its text names them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = 60
 
 
 def choices_in(text: str) -> tuple[Choice, ...]:
-    """The things that the text of a question lets choose from, as far as it says their points; in its order."""
+    """The objects that the text of a question lets choose from, as far as it says their points; in its order."""
     return tuple(
         Choice(match[1].strip().removeprefix("or ")[:_NAMES], (float(match[2]), float(match[3])))
         for match in _CANDIDATE.finditer(text)

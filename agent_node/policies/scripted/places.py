@@ -29,7 +29,7 @@ _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right
 
 @dataclass(frozen=True)
 class SpokenPlace:
-    """Where a thing is to go.
+    """Where an object is to go.
 
     Attributes:
         relation: See `toolhand.agent_node.policies.scripted.commands.Command`.
@@ -47,7 +47,7 @@ class _Condition:
     """One condition of a place, with empty words for its references, these, and all of its words."""
 
     request: FreeSpaceRequest
-    things: tuple[NounPhrase, ...]
+    objects: tuple[NounPhrase, ...]
     words: str
 
 
@@ -60,7 +60,7 @@ def place_of(place: Sequence[PlacePart]) -> SpokenPlace:
     """
     said: list[_Condition] = []
     for part in place:
-        said.append(_condition(part, [thing for one in said for thing in one.things]))
+        said.append(_condition(part, [obj for one in said for obj in one.objects]))
     wanted = [one for one in said if not one.request.denied]
     if not wanted:
         refuse(f'I do not understand "but not {said[0].words}": say only which thing, and where it is to go.')
@@ -78,8 +78,8 @@ def place_of(place: Sequence[PlacePart]) -> SpokenPlace:
     if first.request.relation in ("in", "on"):
         others = []  # what is denied cannot be
     request = replace(first.request, also=tuple(one.request for one in others))
-    things = tuple(thing for one in (first, *others) for thing in one.things)
-    return SpokenPlace(request.relation, things, None if request.is_plain else request)
+    objects = tuple(obj for one in (first, *others) for obj in one.objects)
+    return SpokenPlace(request.relation, objects, None if request.is_plain else request)
 
 
 def _refuse_apart(first: FreeSpaceRequest, other: _Condition) -> None:
@@ -102,36 +102,38 @@ def _refuse_opposites(said: Sequence[_Condition]) -> None:
             sides = a.relation == b.relation == "region" and any(
                 pair == {x, y} for pair in _OPPOSITE for x in a.region.split() for y in b.region.split()
             )
-            if sides or (one.things == other.things and {a.relation, b.relation} in _OPPOSITE):
+            if sides or (one.objects == other.objects and {a.relation, b.relation} in _OPPOSITE):
                 refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
     for one in said:
-        same = [(other.request.relation, other.things) for other in wanted if other.things]
-        if one.request.denied and (one.request.relation, one.things) in same:
+        same = [(other.request.relation, other.objects) for other in wanted if other.objects]
+        if one.request.denied and (one.request.relation, one.objects) in same:
             refuse("A thing cannot be at a place and not be there.", ErrorCode.INVALID_ARGUMENT)
 
 
 def _condition(part: PlacePart, before: Sequence[NounPhrase]) -> _Condition:
-    """A condition; "it" is the only thing that is named `before` it."""
+    """A condition; "it" is the only object that is named `before` it."""
     words = say_place((replace(part, denied=False),))
     request = _request(part, words)
-    things: tuple[NounPhrase, ...] = ()
+    objects: tuple[NounPhrase, ...] = ()
     if request.references:
-        things = tuple(before[0] if ref.quantity == "it" and len(before) == 1 else _thing(ref, words, request.relation)
-                       for ref in part.objects)  # fmt: skip
-    return _Condition(replace(request, denied=part.denied), things, words)
+        one = len(before) == 1
+        objects = tuple(
+            before[0] if one and ref.quantity == "it" else _object(ref, words, request.relation) for ref in part.objects
+        )
+    return _Condition(replace(request, denied=part.denied), objects, words)
 
 
-def _thing(ref: ObjectRef, words: str, relation: str) -> NounPhrase:
+def _object(ref: ObjectRef, words: str, relation: str) -> NounPhrase:
     if ref.quantity in ("it", "them"):
         refuse("A thing cannot be placed relative to itself.", ErrorCode.INVALID_ARGUMENT)
     if ref.quantity in _PERSONS or ref.words.endswith(_EDGES):
         refuse(f'"{words}" is no place for me. {PLACES}')
     if relation in ("in", "on") and ref.is_many:
         refuse(f'I can place a thing {relation} one other thing, and "{words}" names more.')
-    thing = noun_of(ref)
-    if thing.excluded is not None and (thing.excluded.relation or thing.excluded.selectors):
+    obj = noun_of(ref)
+    if obj.excluded is not None and (obj.excluded.relation or obj.excluded.selectors):
         refuse(f'In "{words}" I cannot tell what must not be there from which one is meant: say it in other words.')
-    return thing
+    return obj
 
 
 def _request(part: PlacePart, words: str) -> FreeSpaceRequest:

@@ -12,7 +12,7 @@ from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.referring import on_side, select_points, table_points
 
 SAME_POINT = 0.03
-"""Normalized distance below which two detections are of the same thing."""
+"""Normalized distance below which two detections are of the same object."""
 
 
 def near(a: PicturePoint, b: PicturePoint, distance: float = SAME_POINT) -> bool:
@@ -114,10 +114,10 @@ def still_there(relation: str | None, spot: PicturePoint, references: Sequence[P
         return False
     if not references or relation not in (*_DIRECTIONS, "between"):
         return True
-    (at_spot,), things = table_points([spot], 0.0), table_points(references)
-    offset = at_spot - things.mean(axis=0)
+    (at_spot,), objects = table_points([spot], 0.0), table_points(references)
+    offset = at_spot - objects.mean(axis=0)
     if relation == "between":
-        half = np.ptp(things, axis=0) / 2
+        half = np.ptp(objects, axis=0) / 2
         return float(np.hypot(*offset)) <= 0.4 * float(np.hypot(*half))
     along = float(offset @ _DIRECTIONS[relation])
     across = math.sqrt(max(float(offset @ offset) - along**2, 0.0))
@@ -135,7 +135,7 @@ def untried(
 
     Args:
         spot: The best place.
-        anchor: The thing that the place is relative to; the spot is moved away from it and turned about it.
+        anchor: The object that the place is relative to; the spot is moved away from it and turned about it.
         failed: Places where placing has failed.
         offered: The place that was offered when it failed last.
         allowed: Which other spots would still be right.

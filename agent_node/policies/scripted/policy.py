@@ -60,7 +60,7 @@ from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""
 AT_POINT = 0.06
-"""Normalized distance up to which a thing is at a point that is said: less than lies between two side by side."""
+"""Normalized distance up to which an object is at a point that is said: less than lies between two side by side."""
 IN_REGION = 0.08
 """Normalized distance within which another place is in the same part of the table: half of a corner."""
 
@@ -408,7 +408,7 @@ class _Episode:
         self._wrong = False
 
     def _find_spot(self) -> Script:
-        """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
+        """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another object."""
         kept = self._spot if wording.is_measured(self._command.form) else None
         calls = (self._ask_spot(at=kept), *map(self._detect, self._named_references()))
         responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", calls)
@@ -441,7 +441,7 @@ class _Episode:
         spot = self._spot
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": [round(x, 4) for x in spot]})
         [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
-        # What lies beside the place that was pointed at may be a thing.
+        # What lies beside the place that was pointed at may be an object.
         if response.raised and self._failed_spots and self._command.relation not in ("in", "on", "at"):
             self.holding, response = False, Response(response.raised, ErrorCode.PLACE_BLOCKED)
         if response.ok:

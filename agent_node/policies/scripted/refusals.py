@@ -9,7 +9,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 EXAMPLES = 'For example: "Pick up the red box" or "Put the can to the left of the bowl".'
 SEVERAL = "I carry out one command at a time: one object and at most one place."
-SEVERAL_THINGS = 'I can handle one object at a time: "{}" is more than one.'
+SEVERAL_OBJECTS = 'I can handle one object at a time: "{}" is more than one.'
 ABILITY = "I can pick things up and place them"
 PLACES = f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table."
 

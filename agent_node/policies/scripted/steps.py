@@ -63,7 +63,7 @@ FINAL = frozenset(
 SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 """Refused grasps: nothing has moved, the next best grasp of the same view will do."""
 NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
-"""There is no place: things are in the way, or what the arm reaches and the camera sees ends before it."""
+"""There is no place: objects are in the way, or what the arm reaches and the camera sees ends before it."""
 BEFORE_MOTION = SAME_VIEW | {
     ErrorCode.SCENE_CHANGED,
     ErrorCode.INVALID_ARGUMENT,

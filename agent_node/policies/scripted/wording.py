@@ -25,7 +25,7 @@ def refusal(error: ToolError) -> str:
 
 
 def pointable(reference: NounPhrase, relation: str | None) -> str:
-    """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts things in containers."""
+    """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts objects in containers."""
     if reference.point is not None:
         return reference.plain
     bare = not (reference.selectors or reference.relation or reference.excluded)
@@ -35,12 +35,12 @@ def pointable(reference: NounPhrase, relation: str | None) -> str:
 
 
 def is_measured(form: FreeSpaceRequest | None) -> bool:
-    """True for a place that only a look at the table with the thing on it tells."""
+    """True for a place that only a look at the table with the object on it tells."""
     return form is not None and (form.is_exact or form.relation == "moved")
 
 
 def put_at(command: Command, where: str, spot: PicturePoint) -> str:
-    """Where a thing was put, in words.
+    """Where an object was put, in words.
 
     Args:
         command: Command of the operator.

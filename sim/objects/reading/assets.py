@@ -184,17 +184,17 @@ def _scale(longest: float, note: Note, metric: bool, where: str, remarks: list[s
         remarks.append(f"{where} is {longest:.4g} units long, which are taken for millimetres; `scale` says otherwise.")
         return 0.001, "mm, by its size"
     raise invalid(
-        f"{where} is {longest:.4g} units long, which is no thing for a table in metres and might be in more than one "
+        f"{where} is {longest:.4g} units long, which is no object for a table in metres and might be in more than one "
         "other unit: say `scale`, the metres of one unit, in its YAML."
     )
 
 
 def _check_size(size: FloatArray, where: str) -> None:
     if size.max() > WIDEST_M:
-        raise invalid(f"{where} is {size.max():.3g} m long, and things on the table may be {WIDEST_M:g} m long.")
+        raise invalid(f"{where} is {size.max():.3g} m long, and objects on the table may be {WIDEST_M:g} m long.")
     if size.min() < _THINNEST_M:
         raise invalid(
-            f"{where} is {1e3 * size.min():.2g} mm thick, and a thing must have at least {1e3 * _THINNEST_M:g} mm "
+            f"{where} is {1e3 * size.min():.2g} mm thick, and an object must have at least {1e3 * _THINNEST_M:g} mm "
             "along each axis."
         )
 

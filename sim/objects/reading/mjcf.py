@@ -77,7 +77,7 @@ class _Mjcf:
     def __init__(self, file: UrdfFile, root: Path) -> None:
         self._file, self._root = file, root
         for included in file.root.iter("include"):
-            raise file.error(included, "a thing's file must hold all of it: what it includes is not read")
+            raise file.error(included, "an object's file must hold all of it: what it includes is not read")
         compilers = file.root.findall("compiler")
         self._compiler = {key: value for each in compilers for key, value in each.attrib.items()}
         self._defaults: dict[str, Mapping[str, Mapping[str, str]]] = {"main": {}}
@@ -94,7 +94,7 @@ class _Mjcf:
         file = self._file
         geoms = [geom for world in file.root.findall("worldbody") for geom in self._geoms(world, np.eye(4), "main")]
         if not 1 <= len(geoms) <= MOST_GEOMETRIES:
-            raise file.error(file.root, f"a thing has 1 to {MOST_GEOMETRIES} geometries, got {len(geoms)}")
+            raise file.error(file.root, f"an object has 1 to {MOST_GEOMETRIES} geometries, got {len(geoms)}")
         apart = any(geom.touches for geom in geoms) and any(geom.drawn for geom in geoms)
         seen = {geom.mesh for geom in geoms if geom.drawn and geom.mesh}
         meshes = [
@@ -243,6 +243,6 @@ class _Mjcf:
             if not path.is_file():
                 raise file.error(asset, f"the mesh {address[:80]!r} is not there")
             if not path.resolve().is_relative_to(self._root.resolve()):
-                raise file.error(asset, f"the mesh {address[:80]!r} lies outside of the folder of things")
+                raise file.error(asset, f"the mesh {address[:80]!r} lies outside of the folder of objects")
             self._read[name] = read_mesh(path, self._root)
         return self._read[name]

@@ -79,7 +79,7 @@ def hull_of(points: FloatArray, name: str) -> TriangleMesh:
     try:
         return convex_mesh(points)
     except QhullError as error:
-        raise invalid(f"{name} is flat: a thing must have a volume.") from error
+        raise invalid(f"{name} is flat: an object must have a volume.") from error
 
 
 def _parts_of_piece(mesh: TriangleMesh, closed: bool, name: str) -> tuple[FloatArray, ...]:

@@ -39,10 +39,10 @@ def read_urdf(path: Path, root: Path) -> DescribedObject:
         poses, movable = _poses(file)
         links = file.root.findall("link")
         if not 1 <= len(links) <= _MOST_LINKS:
-            raise file.error(file.root, f"a thing has 1 to {_MOST_LINKS} links, got {len(links)}")
+            raise file.error(file.root, f"an object has 1 to {_MOST_LINKS} links, got {len(links)}")
         meshes = [mesh for link in links for mesh in _geometries(file, link, poses, root)]
         if not 1 <= len(meshes) <= MOST_GEOMETRIES:
-            raise file.error(file.root, f"a thing has 1 to {MOST_GEOMETRIES} geometries, got {len(meshes)}")
+            raise file.error(file.root, f"an object has 1 to {MOST_GEOMETRIES} geometries, got {len(meshes)}")
         masses = [file.number(each, "value", above=0.0) for each in file.root.findall("link/inertial/mass")]
         frictions = [file.number(each, "value", above=0.0) for each in file.root.iter("lateral_friction")]
     except ToolError as error:
@@ -134,5 +134,5 @@ def _mesh_path(file: UrdfFile, shape: ET.Element, root: Path) -> Path:
     if not path.is_file():
         raise file.error(shape, f"the mesh {address[:80]!r} is not there")
     if not path.resolve().is_relative_to(root.resolve()):
-        raise file.error(shape, f"the mesh {address[:80]!r} lies outside of the folder of things")
+        raise file.error(shape, f"the mesh {address[:80]!r} lies outside of the folder of objects")
     return path

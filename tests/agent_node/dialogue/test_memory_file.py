@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot, dialogue
 from toolhand.agent_node.dialogue.memory import OperatorMemory
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenThing, Spot
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, SeenObject, Spot
 from toolhand.agent_node.memory_file import MemoryFile, load
 from toolhand.agent_node.open_question import Choice, OpenQuestion
 from toolhand.tool_nodes.results import ToolError
@@ -15,9 +15,9 @@ from toolhand.tool_nodes.results import ToolError
 KINDS = {"robot": RobotMemory, "operator": OperatorMemory}
 SPOT = Spot((0.48, 0.42), (0.4, 0.1, 0.0))
 ROBOT = RobotMemory(
-    [DoneDeed("pick up the lemon", "pick", "lemon", SPOT, None, True, "", 7.0)], [SeenThing("can", (0.1, 0.2), 3.0)]
+    [DoneDeed("pick up the lemon", "pick", "lemon", SPOT, None, True, "", 7.0)], [SeenObject("can", (0.1, 0.2), 3.0)]
 )
-DEED = {"said": "put it in the bin", "thing": "can"}
+DEED = {"said": "put it in the bin", "object": "can"}
 OPERATOR = OperatorMemory(
     OpenQuestion(
         "Which?", "pick up the can", 5.0, "can", (Choice("the left one", (0.1, 0.2)), Choice("undo")), ("go home",)

@@ -13,7 +13,7 @@ from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.sequences import steps_of
-from toolhand.agent_node.dialogue.sorting import MeasureThings
+from toolhand.agent_node.dialogue.sorting import MeasureObjects
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.policy import Policy
@@ -475,7 +475,7 @@ def test_what_has_no_room_in_a_container_is_refused_before_the_first_motion() ->
     assert refused.value.code is ErrorCode.PLACE_BLOCKED
 
 
-def _cans_into_the_bin(number: int, measure: MeasureThings) -> list[PlanAct]:
+def _cans_into_the_bin(number: int, measure: MeasureObjects) -> list[PlanAct]:
     points = {"can": [(0.1 * k, 0.4) for k in range(1, number + 1)], "bin": [(0.7, 0.5)]}
     [act] = read("put all cans in the bin")
     assert isinstance(act, GroupAct)

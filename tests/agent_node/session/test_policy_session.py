@@ -299,7 +299,7 @@ def test_what_was_done_is_recalled_and_taken_back() -> None:
     policy = Hearing(PICK + PLACE, answer("Done."), LOOK, call("robot.undo"), answer("Undone."), call("robot.undo"))
     session, _, episodes = session_with(policy, robot, table)
     assert session.say("put the lemon to the right").success
-    assert [(deed.action, deed.thing) for deed in robot.deeds] == [("pick", "lemon"), ("place", "lemon")]
+    assert [(deed.action, deed.object) for deed in robot.deeds] == [("pick", "lemon"), ("place", "lemon")]
     assert session.say("undo").success
     assert table.log == ["pick 0.4", "place 0.7", "pick 0.7", "place 0.4"]
     recalled = episodes[1].turns[0].exchanges[0].words

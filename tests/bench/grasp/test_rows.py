@@ -160,7 +160,7 @@ def test_the_plot_of_success_has_a_row_for_each_kind_and_side() -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (WRONG, "another thing was up"),
+        (WRONG, "another object was up"),
         (SLIPPED, "slipped out within the 2 s"),
         (UNTOLD, "In truth the target was up at the end."),
         (NO_GRASP, "The arm did not move."),

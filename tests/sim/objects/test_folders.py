@@ -128,7 +128,7 @@ def size_of(name: str) -> tuple[float, float, float]:
         ("nowhere", "objects must name folders of meshes, got '.*nowhere'"),
         (
             "empty",
-            "The folder 'empty' holds no things: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply",
+            "The folder 'empty' holds no objects: it must hold files of .urdf, .xml, .glb, .gltf, .obj, .ply",
         ),
         ("catalogue", "The folder 'catalogue' would be the set 'catalogue', and there is one"),
         ("___", "The folder '___' has no letter or digit in its name"),
@@ -384,16 +384,16 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     "a row that is not there": ("a.obj", obj(*CORNERS, faces=("1 2 99",)), "The mesh a.obj is damaged"),
     "not a number": ("a.obj", obj("nan 0 0", *CORNERS[1:]), "The mesh a.obj has coordinates that are no finite"),
     "infinite": ("a.obj", obj("inf 0 0", *CORNERS[1:]), "The mesh a.obj has coordinates that are no finite"),
-    "flat": ("a.obj", obj("0 0 0", "0.1 0 0", "0 0.1 0", "0.1 0.1 0"), "a.obj is 0 mm thick, and a thing must have at"),
+    "flat": ("a.obj", obj("0 0 0", "0.1 0 0", "0 0.1 0", "0.1 0.1 0"), "a.obj is 0 mm thick, and an object must"),
     "a point": ("a.obj", obj(*("0 0 0",) * 4), "a.obj is 0 units long"),
-    "five units": ("a.obj", obj("0 0 0", "5 0 0", "0 5 0", "0 0 5"), "a.obj is 5 units long, which is no thing"),
+    "five units": ("a.obj", obj("0 0 0", "5 0 0", "0 5 0", "0 0 5"), "a.obj is 5 units long, which is no object"),
     "a house": ("a.obj", obj("0 0 0", "9e3 0 0", "0 9e3 0", "0 0 9e3"), "a.obj is 9000 units long"),
-    "too wide": ("a.obj", obj("0 0 0", "0.7 0 0", "0 0.7 0", "0 0 0.7"), "a.obj is 0.7 m long, and things"),
+    "too wide": ("a.obj", obj("0 0 0", "0.7 0 0", "0 0.7 0", "0 0 0.7"), "a.obj is 0.7 m long, and objects"),
     "a cloud": ("a.ply", CLOUD, "The mesh a.ply is"),
     "no URDF": ("a.urdf", b"<sdf/>", "the outermost element must be <robot>"),
     "URDF without geometry": ("a.urdf", b"<robot name='a'><link name='b'/></robot>", "1 to 128 geometries, got 0"),
     "URDF with a missing mesh": ("a.urdf", urdf("no.stl"), "the mesh 'no.stl' is not there"),
-    "URDF that reads elsewhere": ("a.urdf", urdf("../outside.stl"), "lies outside of the folder of things"),
+    "URDF that reads elsewhere": ("a.urdf", urdf("../outside.stl"), "lies outside of the folder of objects"),
 }
 
 
@@ -448,7 +448,7 @@ def test_a_pipe_is_not_waited_for(folder: Path) -> None:
         ("objects: {brick: {friction: true}}", "friction must be a finite number from 0.05 to 5, not True"),
         ("objects: {brick: {up: north}}", "up must be one of x, y, z, -x, -y, -z, not 'north'"),
         ("objects: {brick: {shape: box}}", "there is no key objects.brick.shape, the nearest is scale"),
-        ("objects: {wall: {mass: 1}}", "objects.yaml, 'wall': there is no such thing in the folder"),
+        ("objects: {wall: {mass: 1}}", "objects.yaml, 'wall': there is no such object in the folder"),
         ("objects: {wall: {mesh: ../outside.stl}}", "the mesh '../outside.stl' lies outside of My Things"),
         ("objects: {wall: {mesh: no.stl}}", "mesh must name a file of .urdf, .xml, .glb"),
         ("folder: ../..", "objects.yaml: folder must name a folder inside of My Things"),

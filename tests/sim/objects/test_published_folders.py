@@ -123,7 +123,7 @@ def test_an_mjcf_says_scale_and_pose_of_its_meshes_and_which_of_them_touch(tmp_p
         (("0.01 0.01 0.01", "0.01 0.01"), "scale must be 3 finite numbers"),
         (("0.01 0.01 0.01", "0 0.01 0.01"), "scale must not be zero along an axis"),
         (("visual/soup_vis.msh", "gone.stl"), "the mesh 'gone.stl' is not there"),
-        (("visual/soup_vis.msh", "../outside.stl"), "lies outside of the folder of things"),
+        (("visual/soup_vis.msh", "../outside.stl"), "lies outside of the folder of objects"),
         (("visual/soup_vis.msh", "soup.dae"), "a mesh must be one of .glb"),
         (('mesh="a"', 'mesh="c"'), "there is no mesh 'c' among the assets"),
         (('mesh="a" group', 'class="d" mesh="a" group'), "there is no default class 'd'"),
@@ -175,7 +175,7 @@ def test_collision_meshes_of_something_else_are_not_used_and_that_is_said(tmp_pa
     put(BOX.copy().apply_scale(2), tmp_path / "brick_col.obj")
     read = make_objects(tmp_path).read("brick")
     assert read.asset.size_m == pytest.approx((0.04, 0.06, 0.10))
-    assert "what they enclose is not where the thing is" in read.remarks[0]
+    assert "what they enclose is not where the object is" in read.remarks[0]
 
 
 def test_names_keep_the_letters_of_their_script_and_never_come_to_mean_another_object(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_names_keep_the_letters_of_their_script_and_never_come_to_mean_another_o
     first = {name: make_objects(tmp_path).file(name) for name in make_objects(tmp_path)}
     assert {"größe-v2", "кружка", "茶碗", "हिन्दी", "größe"} <= set(first)
     assert len(first) == len(stems)
-    assert sorted(name for name in first if name.startswith("thing-")) == sorted(
+    assert sorted(name for name in first if name.startswith("object-")) == sorted(
         name for name, file in first.items() if file in ("___.stl", "!!.stl")
     )
     put(BOX, tmp_path / "_-_.stl")

@@ -126,7 +126,7 @@ def test_more_objects_than_a_generated_scene_has_can_be_asked_for() -> None:
 def test_a_scene_that_has_no_room_for_all_says_how_many_it_has() -> None:
     scene = clutter_scene("shelf", 1, SETS, 30)
     assert len(scene.objects) - 1 < 30
-    assert scene.name.endswith(f", {len(scene.objects) - 1} of 30 things")
+    assert scene.name.endswith(f", {len(scene.objects) - 1} of 30 objects")
 
 
 def test_clutter_is_named_by_kind_seed_sets_and_number() -> None:
@@ -143,8 +143,8 @@ def test_clutter_is_named_by_kind_seed_sets_and_number() -> None:
         ("pile:1:catalogue:x", "KIND:SEED"),
         ("pile:1:catalogue:3:4", "KIND:SEED"),
         ("pile", "KIND:SEED"),
-        ("pile:1:catalogue:0", "from 1 to 40 things"),
-        ("pile:1:catalogue:41", "from 1 to 40 things"),
+        ("pile:1:catalogue:0", "from 1 to 40 objects"),
+        ("pile:1:catalogue:41", "from 1 to 40 objects"),
         ("pile:1:catalog", "catalog"),
         ("pile:1:", "object set"),
         ("heap:1", "clutter such as pile:17"),

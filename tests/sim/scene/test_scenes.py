@@ -364,7 +364,7 @@ def test_a_scene_file_names_a_mesh_beside_it(tmp_path: Path) -> None:
         ("mesh: none.obj", "mesh must name a file of"),
         ("mesh: 3", "mesh must be a text"),
         ("mesh: none.obj, name: cola", "and no name"),
-        ("name: cola, scale: 2", "scale belongs to a thing that has mesh"),
+        ("name: cola, scale: 2", "scale belongs to an object that has mesh"),
         ("mesh: none.obj, up: w", "up must be one of"),
         ("mesh: none.obj, scale: 0", "scale must be a finite number"),
         ("name: cola, quat_wxyz: [0, 0, 0, 0]", "quat_wxyz must be a rotation"),

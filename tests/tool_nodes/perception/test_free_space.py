@@ -135,7 +135,7 @@ def test_in_a_container_keeps_off_what_is_in_it() -> None:
 @pytest.mark.parametrize(("x", "y"), [(0.235, -0.20), (0.235, 0.24), (0.60, 0.33)])
 def test_in_a_container_at_the_limit_of_reach_is_a_point_within_it(x: float, y: float) -> None:
     _, frame = arranged(("black bin", x, y), ("baseball", 0.45, 0.0))
-    xyz = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
+    xyz = asked(frame, FreeSpaceRequest("in", ("thing 0",), object="thing 1"), 0, item=1)
     assert workspace.within_reach(xyz[:2])
     assert xyz[2] < 0.015
 
@@ -151,7 +151,7 @@ TWO_BALLS = (("black bin", 0.48, 0.0), ("baseball", 0.45, -0.3), ("baseball", 0.
 
 def test_the_first_object_in_a_bin_leaves_room_for_another_one() -> None:
     _, frame = arranged(*TWO_BALLS)
-    xy = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)[:2]
+    xy = asked(frame, FreeSpaceRequest("in", ("thing 0",), object="thing 1"), 0, item=1)[:2]
     radius = load_catalogue()["baseball"].size_m[0] / 2
     width, length = load_catalogue()["black bin"].size_m[:2]
     aside, along = np.abs(xy - (0.48, 0.0))
@@ -168,7 +168,7 @@ def test_an_object_for_which_no_room_is_left_in_a_bin_is_refused_before_it_moves
     )
     _, frame = rendered(replace(scene, objects=(*scene.objects, *full)))
     with refused(ErrorCode.PLACE_BLOCKED, "no room left in the thing 0"):
-        asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
+        asked(frame, FreeSpaceRequest("in", ("thing 0",), object="thing 1"), 0, item=1)
 
 
 def test_an_object_goes_above_what_lies_low_in_a_bin() -> None:
@@ -177,7 +177,7 @@ def test_an_object_goes_above_what_lies_low_in_a_bin() -> None:
         PlacedObject(f"inner_{k}", "wrench", (0.48 + x, 0.0, 0.019), np.pi / 2) for k, x in enumerate((-0.04, 0.03))
     )
     _, frame = rendered(replace(scene, objects=(*scene.objects, *flat)))
-    x, y, z = asked(frame, FreeSpaceRequest("in", ("thing 0",), thing="thing 1"), 0, item=1)
+    x, y, z = asked(frame, FreeSpaceRequest("in", ("thing 0",), object="thing 1"), 0, item=1)
     assert np.hypot(x - 0.48, y) < 0.05
     assert z < 0.05
 
@@ -307,7 +307,7 @@ def test_a_way_is_measured_from_where_the_object_stands_which_hides_nothing(
     way: str, step: tuple[float, float]
 ) -> None:
     scene, frame = arranged(*TABLE)
-    request = FreeSpaceRequest("moved", distance_m=0.08, way=way, thing="soup")
+    request = FreeSpaceRequest("moved", distance_m=0.08, way=way, object="soup")
     point = find_free_space(frame, request, [], item=mask(frame, 0))
     x, y = np.add(scene.objects[0].position_m[:2], step)
     assert point == pytest.approx(normalized(frame, x, y), abs=0.02)
@@ -315,7 +315,7 @@ def test_a_way_is_measured_from_where_the_object_stands_which_hides_nothing(
 
 def test_a_gap_is_left_between_the_edges() -> None:
     scene, frame = arranged(*TABLE)
-    request = FreeSpaceRequest("left_of", ("thing 1",), distance_m=0.05, thing="soup")
+    request = FreeSpaceRequest("left_of", ("thing 1",), distance_m=0.05, object="soup")
     x, y = asked(frame, request, 1, item=0)[:2]
     edge = footprint(scene.objects[1])[:, 1].min()
     assert y + HELD_RADIUS == pytest.approx(edge - 0.05, abs=0.015)
@@ -378,8 +378,8 @@ def test_a_level_top_is_a_spot() -> None:
 
 def test_an_object_is_not_in_the_way_of_a_spot_that_it_hides_itself() -> None:
     _, frame = arranged(*TABLE)
-    request = FreeSpaceRequest("at", point=normalized(frame, 0.42, 0.0), thing="soup")
+    request = FreeSpaceRequest("at", point=normalized(frame, 0.42, 0.0), object="soup")
     with pytest.raises(ToolError, match="the thing 0 is there"):
-        asked(frame, replace(request, thing=""))
+        asked(frame, replace(request, object=""))
     named = [(f"thing {k}", mask(frame, k)) for k in range(3)]
     assert find_free_space(frame, request, [], named=named, item=named[0][1]) == request.point

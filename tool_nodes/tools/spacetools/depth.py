@@ -30,7 +30,7 @@ def depth_range(depth: NDArray[np.float32]) -> str:
 
 
 def shown_depth(depth: NDArray[np.float32], bar: bool) -> dict[str, Any]:
-    """The image of a result, depth (H, W) [m] as colours, which no tool can look for things in."""
+    """The image of a result, depth (H, W) [m] as colours, which no tool can look for objects in."""
     rgb = colourize_depth(depth, bar=bar)
     return {"image": rgb, "source": SessionImage(rgb, shows="depth")}
 
