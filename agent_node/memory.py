@@ -30,7 +30,7 @@ class Spot:
     """Where an object stood.
 
     Attributes:
-        point: Normalized point (x, y) of the scene camera's picture, where its middle met what it stood on.
+        point: Normalized point (x, y) of the scene camera's image, where its middle met what it stood on.
         position_m: The same (x, y, z) in the base frame [m].
     """
 
@@ -53,7 +53,7 @@ class DoneDeed:
         time_s: Time of the robot at its end [s].
         undone: It has been taken back, or took another one back.
         opening_m: Opening of the jaws that held it [m]; None where unknown.
-        known_as: Name that a picture gave it, where its words name no kind of object, as "the red one" does not.
+        known_as: Name that an image gave it, where its words name no kind of object, as "the red one" does not.
         sequence: Number of the plan that it is a step of; 0 for a deed that was asked for by itself.
     """
 
@@ -73,7 +73,7 @@ class DoneDeed:
 
 @dataclass(frozen=True)
 class SeenObject:
-    """An object that a picture showed: the words that named it, its normalized point, and the robot's time [s]."""
+    """An object that an image showed: the words that named it, its normalized point, and the robot's time [s]."""
 
     object: str
     point: tuple[float, float]
@@ -86,9 +86,9 @@ class RobotMemory:
 
     Attributes:
         deeds: Deeds so far, the newest last.
-        seen: Objects that the newest pictures showed, the newest last.
+        seen: Objects that the newest images showed, the newest last.
         over_table: A skill has left the hand over the table, where it hides objects and is in the way.
-        motions: How many motions have begun: a picture that was taken at another number shows another table.
+        motions: How many motions have begun: an image that was taken at another number shows another table.
     """
 
     deeds: list[DoneDeed] = field(default_factory=list)
@@ -123,7 +123,7 @@ class RobotMemory:
         ]
 
     def note_seen(self, objects: list[SeenObject]) -> None:
-        """Remember what a picture showed, in the place of what the same words named before."""
+        """Remember what an image showed, in the place of what the same words named before."""
         named = {seen.object for seen in objects}
         self.seen = [*(seen for seen in self.seen if seen.object not in named), *objects][-MOST_SEEN:]
 

@@ -21,8 +21,8 @@ class ShownToPolicy:
 
     Attributes:
         images: Images that the policy sees before the words; calls name them by their indices.
-        look: It first sees a new picture of the scene, taken by the robot's own tool.
-        pointed: The points that the operator shows, in order; each is marked in that picture.
+        look: It first sees a new image of the scene, taken by the robot's own tool.
+        pointed: The points that the operator shows, in order; each is marked in that image.
     """
 
     images: Sequence[SessionImage] = ()
@@ -49,7 +49,7 @@ def opening(
         shown: Images and points that are shown with them.
         memory: Account of what was done before, in a few sentences.
         protocol: How the policy reads.
-        toolbox: Tools of which one takes a picture.
+        toolbox: Tools of which one takes an image.
         session: The conversation's images.
     """
     seen, told = scene_picture(toolbox, session) if shown.look else (None, "")
@@ -71,7 +71,7 @@ def opening(
 
 
 def scene_picture(toolbox: Tools, session: Session) -> tuple[int | None, str]:
-    """Index of a new picture of the scene, taken by the robot's own tool, and its words; None where there is none."""
+    """Index of a new image of the scene, taken by the robot's own tool, and its words; None where there is none."""
     look = look_of(toolbox.specs)
     if not look:
         return None, ""
@@ -94,7 +94,7 @@ def pointed_words(pointed: Sequence[PointedPoint]) -> str:
 
 
 def marked(image: SessionImage, pointed: Sequence[PointedPoint]) -> SessionImage:
-    """A picture of the scene, with what the operator points at in it marked by its number."""
+    """An image of the scene, with what the operator points at in it marked by its number."""
     points = [each.point for each in pointed if each.point is not None and each.camera == "scene"]
     if not points or len(points) != len(pointed):  # the numbers are those of the words
         return image

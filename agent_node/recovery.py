@@ -59,7 +59,7 @@ _LOOK_ANEW = {
     **dict.fromkeys((ErrorCode.EXECUTION_FAILED, ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT), _NOT_CERTAIN),
     ErrorCode.SCENE_CHANGED: ("Something has moved", "find and plan everything anew"),
 }
-"""Failures after which a new picture is needed: what is known, and what to do with that picture."""
+"""Failures after which a new image is needed: what is known, and what to do with that image."""
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""

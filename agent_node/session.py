@@ -112,7 +112,7 @@ class OperatorSession(Protocol):
 
         Args:
             words: The utterance.
-            pointed: Points of the scene camera's picture that the words mean, such as "this one" and "here", in order.
+            pointed: Points of the scene camera's image that the words mean, such as "this one" and "here", in order.
 
         Raises:
             ToolError: INVALID_ARGUMENT while an earlier utterance is carried out, and for a kept file that is damaged;
@@ -260,7 +260,7 @@ _STOPPED = "The operator has stopped the arm since; a question of before is clos
 
 
 def _has_seen(episode: Episode, looked: bool) -> bool:
-    """Whether the newest picture of a conversation shows the scene as an utterance has left it."""
+    """Whether the newest image of a conversation shows the scene as an utterance has left it."""
     for record in reversed(episode.records):
         if record.view is not None and record.view.camera == "scene":
             return True

@@ -31,7 +31,7 @@ _RECALLED = 8
 
 @dataclass(frozen=True)
 class CandidatesArgument:
-    """Points (N, 2), shares of the newest picture, or the numbers of marks in it."""
+    """Points (N, 2), shares of the newest image, or the numbers of marks in it."""
 
     points = ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 

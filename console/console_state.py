@@ -48,7 +48,7 @@ class TranscriptEntry:
 
     Attributes:
         number: From 1, in order, without gaps.
-        kind: "said", "told", "command", "thought", "call", "result", "picture", "note", "refusal", "question",
+        kind: "said", "told", "command", "thought", "call", "result", "image", "note", "refusal", "question",
             "operator", "ended" or "page", which is a sentence of the console itself.
         text: Line as it is shown: always text, never markup.
         detail: Text shown when the entry is unfolded, e.g. the arguments of a call; empty for none.

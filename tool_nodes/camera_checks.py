@@ -102,7 +102,7 @@ def require_usable(frame: Frame, image: str, depth: str) -> None:
 
     Args:
         frame: A new frame.
-        image: Name of the image at the beginning of a sentence, e.g. "The ZED's picture".
+        image: Name of the image at the beginning of a sentence, e.g. "The ZED's image".
         depth: Name of the depth image inside a sentence.
     """
     if int(frame.rgb.max()) <= BLACK:

@@ -8,8 +8,7 @@ from typing import Annotated, Any, get_args
 
 from toolhand.tool_nodes.language.places import Extent, FreeSpaceRequest, Relation
 from toolhand.tool_nodes.toolbox.arguments import InvalidValue, Lookup, TextArgument, finite_number, show
-
-ImagePoint = tuple[float, float]
+from toolhand.tool_nodes.types import ImagePoint
 
 _MOST = 12
 """Most objects that a place is related to by one name, and most names and conditions [-]; a round figure."""

@@ -15,6 +15,8 @@ from toolhand.tool_nodes.content import content_key
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+ImagePoint = tuple[float, float]
+"""Normalized (x, y) of an image: 0 to 1 from its left and from its upper edge."""
 
 SHOWS_ROBOT_BITS = np.uint32(0x7FC0B07A)
 """Bits of the depth of a pixel that shows the robot or what it holds: NaN, so unknown to whoever measures by it, with a

@@ -9,10 +9,10 @@ from toolhand.agent_node.dialogue.seeing import SeeingAnswers
 from toolhand.agent_node.dialogue.telling import bare, joined, side_words
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.unfound import unfound_in
 from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 _ALIKE_SIZE_M = 0.01
 """Heights and sides that differ by less are called the same [m]: a measured height errs by up to about 0.8 cm."""
@@ -20,13 +20,13 @@ _ALIKE_BULK = 0.25
 """Bulks (products of the three sides) that differ by a smaller share are called the same [-]: a side that is 5 cm long
 errs by up to 1.6 cm."""
 _ALIKE_X = 0.02
-"""Places in the picture that differ by less are equally far left [-]: some 2 cm on the table."""
+"""Places in the image that differ by less are equally far left [-]: some 2 cm on the table."""
 _MOST_COMPARED = 4
 """Objects of one name that are measured [-]; it is rare that more are alike."""
 _COLOURS = ("red", "orange", "yellow", "green", "lime", "blue", "turquoise", "purple", "pink", "brown", "tan", "black")
 _MORE_COLOURS = ("white", "grey", "transparent")
 
-MeasuredObject = tuple[str, PicturePoint, SeenBox]
+MeasuredObject = tuple[str, ImagePoint, SeenBox]
 """An object's name, its point and the box about it."""
 
 
@@ -86,7 +86,7 @@ class Comparing(SeeingAnswers):
             )
         return word
 
-    def _measured(self, found: Sequence[tuple[str, PicturePoint]]) -> ScriptPart[list[MeasuredObject]]:
+    def _measured(self, found: Sequence[tuple[str, ImagePoint]]) -> ScriptPart[list[MeasuredObject]]:
         boxes = yield from self._boxes([at for _, at in found])
         return [(name, at, box) for (name, at), box in zip(found, boxes, strict=True) if box is not None]
 

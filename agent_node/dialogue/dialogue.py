@@ -83,7 +83,7 @@ class Dialogue:
 
         Args:
             words: The utterance.
-            pointed: Points of the scene camera's picture that its words mean, such as "this one" and "here", in order.
+            pointed: Points of the scene camera's image that its words mean, such as "this one" and "here", in order.
 
         Raises:
             ToolError: INVALID_ARGUMENT while an earlier utterance is carried out, and for a kept file that is damaged;

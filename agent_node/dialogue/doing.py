@@ -433,7 +433,7 @@ def _has_moved(episode: Episode) -> bool:
 
 
 def _also_moved(episode: Episode) -> str:
-    """What the pictures say of other objects that an episode has moved; "" where it has moved none."""
+    """What the images say of other objects that an episode has moved; "" where it has moved none."""
     facts = [fact for record in episode.records for fact in record.result.facts.values() if isinstance(fact, Mapping)]
     points = [at_point((point[0], point[1])) for fact in facts for point in fact.get("pushed") or ()]
     return f"I have moved something else, too: what is at {' and '.join(points)} now." if points else ""

@@ -1,4 +1,4 @@
-"""A look at the table by fixed calls: where objects of some words stand, for plans that only a picture can make."""
+"""A look at the table by fixed calls: where objects of some words stand, for plans that only an image can make."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 _AT_ONCE = 12
 """Most phrases of one turn [-]: a turn may have 16 calls."""
@@ -20,7 +20,7 @@ FREE_TABLE = "free table"
 
 
 def _look(why: str) -> ScriptPart[int]:
-    """Take a picture with depth; its index in the conversation.
+    """Take an image with depth; its index in the conversation.
 
     Args:
         why: Thought of the turn.
@@ -37,7 +37,7 @@ def _look(why: str) -> ScriptPart[int]:
 
 
 class LookPolicy(FixedCalls):
-    """Takes a picture and points at everything that some words name. Nothing moves.
+    """Takes an image and points at everything that some words name. Nothing moves.
 
     Args:
         phrases: Noun phrases, or `FREE_TABLE`.
@@ -61,17 +61,17 @@ class LookPolicy(FixedCalls):
 
 
 class MeasurePolicy(FixedCalls):
-    """Takes a picture and measures what stands at some points. Nothing moves.
+    """Takes an image and measures what stands at some points. Nothing moves.
 
     Args:
-        points: Normalized points of the picture.
+        points: Normalized points of the image.
         protocol: Protocol that it writes.
     """
 
     name = "measure"
     on_the_way = True
 
-    def __init__(self, points: Sequence[PicturePoint], protocol: Protocol) -> None:
+    def __init__(self, points: Sequence[ImagePoint], protocol: Protocol) -> None:
         super().__init__(protocol)
         self.points = tuple(points)
 

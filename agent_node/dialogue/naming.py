@@ -11,10 +11,10 @@ from toolhand.agent_node.memory import RobotMemory, without_point
 from toolhand.agent_node.plan.spoken import bare_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlanAct
 from toolhand.agent_node.policies.scripted.commands import parse_command
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.words import GENERIC, stem
 from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 ChangeObject = Callable[[ObjectRef], ObjectRef]
 """Gives an object in the place of another."""
@@ -85,7 +85,7 @@ def objects_of(act: PlanAct) -> list[ObjectRef]:
     return found
 
 
-def others(points: Sequence[PicturePoint], robot: RobotMemory, name: str) -> list[PicturePoint]:
+def others(points: Sequence[ImagePoint], robot: RobotMemory, name: str) -> list[ImagePoint]:
     """Those of some points where no object stands that was moved or spoken of by a name before, the last deed's first.
 
     Args:

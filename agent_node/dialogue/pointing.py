@@ -14,9 +14,9 @@ from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, Plan
 from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
 from toolhand.agent_node.policies.scripted.answers import point_in
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, word_set
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import ImagePoint
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|[^\s\w]")
 _THIS = word_set("this that")
@@ -62,7 +62,7 @@ class _Mark:
     """What a noun stands for: an object at a point, or the spot there."""
 
     noun: str
-    point: PicturePoint
+    point: ImagePoint
     spot: bool
 
 
@@ -78,11 +78,11 @@ class PointedNouns:
 
     Raises:
         ToolError: AMBIGUOUS with one question where words and points are not as many; INVALID_ARGUMENT for too many
-            points, or one in another picture than the scene camera's.
+            points, or one in another image than the scene camera's.
     """
 
     def __init__(self, text: str, pointed: Sequence[PointedPoint]) -> None:
-        self._said, self._nouns, self._unbound = text, dict[str, _Mark](), tuple[PicturePoint, ...]()
+        self._said, self._nouns, self._unbound = text, dict[str, _Mark](), tuple[ImagePoint, ...]()
         points = [each.point for each in pointed if each.point is not None and each.camera in ("", "scene")]
         if len(points) < len(pointed):
             raise invalid("Only points of the scene camera's picture can be referred to.", "Point at that picture.")

@@ -1,4 +1,4 @@
-"""Answers to questions by a policy of fixed calls: pictures, points, outlines and boxes. Nothing moves."""
+"""Answers to questions by a policy of fixed calls: images, points, outlines and boxes. Nothing moves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from toolhand.agent_node.dialogue.telling import bare, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
 from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.language.words import GENERIC, counted, one_of
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 OBJECTS = "things"
 """Words by which a pointer is asked for everything on the table."""
@@ -173,7 +174,7 @@ class _Answering(Comparing, Relating):
     def _detect(self, phrase: str) -> ToolCall:
         return ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
 
-    def _points(self, phrase: str) -> ScriptPart[tuple[PicturePoint, ...]]:
+    def _points(self, phrase: str) -> ScriptPart[tuple[ImagePoint, ...]]:
         """Where all that a phrase means is; the script ends where nothing is."""
         [response] = yield from self._all([phrase])
         if not response.ok:
@@ -182,14 +183,14 @@ class _Answering(Comparing, Relating):
             raise Done(f"I cannot find {phrase}.", f"{response.error}: {response.text}")
         return tuple(sorted(response.points))
 
-    def _named(self) -> ScriptPart[list[tuple[str, PicturePoint]]]:
+    def _named(self) -> ScriptPart[list[tuple[str, ImagePoint]]]:
         """Everything that is seen: its name and its point; what has no name is a "object"."""
         everything, told = yield from self._all([OBJECTS, NOTHING_REAL])
         names = names_seen(told.text)
         if not names:
             return [("thing", point) for point in everything.points]
         responses = yield from self._all([asked for _, asked, _ in names])
-        found: list[tuple[str, PicturePoint]] = []
+        found: list[tuple[str, ImagePoint]] = []
         # Those of which as many are found as were told first: their points are no others'.
         told_right = [len(response.points) == n for (_, _, n), response in zip(names, responses, strict=True)]
         for right in (True, False):
@@ -200,7 +201,7 @@ class _Answering(Comparing, Relating):
         found += [("thing", at) for at in everything.points if not any(near(at, taken) for _, taken in found)]
         return found
 
-    def _boxes(self, points: Sequence[PicturePoint]) -> ScriptPart[list[SeenBox | None]]:
+    def _boxes(self, points: Sequence[ImagePoint]) -> ScriptPart[list[SeenBox | None]]:
         """The box about the object at each point; None where nothing could be measured."""
         seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
         box = ToolCall("bounding_box.compute_bbox", seen)
@@ -254,7 +255,7 @@ class _Answering(Comparing, Relating):
             )
         raise Done("I see several.", f"{counted(len(points), bare(obj)).capitalize()}: {where}.")
 
-    def _told_places(self, points: Sequence[PicturePoint]) -> ScriptPart[str]:
+    def _told_places(self, points: Sequence[ImagePoint]) -> ScriptPart[str]:
         """ "on the left, near the bowl; in the middle" of points."""
         found = yield from self._named()
         told = []
@@ -324,7 +325,7 @@ class _Answering(Comparing, Relating):
         raise Done("I have measured.", self._told_nearest(rows, the(bare(obj)), apart=True))
 
     @staticmethod
-    def _told_nearest(rows: Sequence[tuple[float, str, PicturePoint]], to: str, apart: bool = False) -> str:
+    def _told_nearest(rows: Sequence[tuple[float, str, ImagePoint]], to: str, apart: bool = False) -> str:
         if not rows:
             return "I see nothing else on the table."
         first, *rest = sorted(rows)
@@ -336,7 +337,7 @@ class _Answering(Comparing, Relating):
         which = f"{side_of(alike, 0)} {first[1]}" if len(alike) > 1 else first[1]
         return f"The {which} is nearest to {to}, {side_words(first[2])}{away}."
 
-    def _require_one(self, points: Sequence[PicturePoint], obj: str) -> None:
+    def _require_one(self, points: Sequence[ImagePoint], obj: str) -> None:
         if len(points) > 1:
             raise Done("That is not clear.", f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(obj)}': which?")
 
@@ -381,7 +382,7 @@ class _Answering(Comparing, Relating):
             )
         raise Done("I have planned without moving.", " ".join(told))
 
-    def _reached(self, point: PicturePoint) -> ScriptPart[str]:
+    def _reached(self, point: ImagePoint) -> ScriptPart[str]:
         x, y = point
         outline = ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})
         seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}

@@ -6,10 +6,10 @@ from toolhand.agent_node.dialogue.seeing import SeeingAnswers
 from toolhand.agent_node.dialogue.telling import bare, joined, side_words
 from toolhand.agent_node.policies.scripted.points import near, the
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.referring import table_points
 from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 APART_CM = 1.0
 """What a distance errs by, mostly [cm]: of 212 distances between two catalogue products 95 % were within 0.6."""
@@ -22,7 +22,7 @@ _IN_LINE_M = 0.02
 class Relating(SeeingAnswers):
     """Answers of `questions.QuestionPolicy` about relations of objects that are named."""
 
-    def _one_of(self, index: int) -> ScriptPart[tuple[str, PicturePoint]]:
+    def _one_of(self, index: int) -> ScriptPart[tuple[str, ImagePoint]]:
         """The bare name and the point of the only object that a phrase of the question means."""
         obj = self._act.objects[index]
         points = yield from self._points(obj)
@@ -91,7 +91,7 @@ class Relating(SeeingAnswers):
     def _apart(self) -> Script:
         yield from self._look()
         names = [self._act.objects[0], self._act.objects[-1]]  # "the two cans" are one name
-        ends: list[PicturePoint] = []
+        ends: list[ImagePoint] = []
         for name in names if len(self._act.objects) > 1 else names[:1]:
             points = yield from self._points(name)
             if len(self._act.objects) > 1:

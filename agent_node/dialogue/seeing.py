@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.policies.scripted.steps import Script, ScriptPart
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.types import ImagePoint
 
 
 class SeeingAnswers:
@@ -15,8 +16,8 @@ class SeeingAnswers:
 
     _act: QuestionAct
     _look: Callable[[], Script]
-    _named: Callable[[], ScriptPart[list[tuple[str, PicturePoint]]]]
-    _points: Callable[[str], ScriptPart[tuple[PicturePoint, ...]]]
-    _boxes: Callable[[Sequence[PicturePoint]], ScriptPart[list[SeenBox | None]]]
+    _named: Callable[[], ScriptPart[list[tuple[str, ImagePoint]]]]
+    _points: Callable[[str], ScriptPart[tuple[ImagePoint, ...]]]
+    _boxes: Callable[[Sequence[ImagePoint]], ScriptPart[list[SeenBox | None]]]
     _all: Callable[[Sequence[str]], ScriptPart[list[Response]]]
-    _require_one: Callable[[Sequence[PicturePoint], str], None]
+    _require_one: Callable[[Sequence[ImagePoint], str], None]

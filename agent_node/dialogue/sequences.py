@@ -13,10 +13,10 @@ from toolhand.agent_node.dialogue.sorting import FindObjects, MeasureObjects, ch
 from toolhand.agent_node.plan.spoken import bare_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.language.words import COLOURS, NUMBERS, singular
 from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 _ALL = "object"
 """Words that everything on the table fits."""
@@ -149,7 +149,7 @@ def _each_of(objects: Sequence[ObjectRef], look: FindObjects, what: str) -> list
     return found
 
 
-def _all_of(ref: ObjectRef, name: str, found: Sequence[PicturePoint], what: str) -> list[ObjectRef]:
+def _all_of(ref: ObjectRef, name: str, found: Sequence[ImagePoint], what: str) -> list[ObjectRef]:
     """The objects of one name at some points, as many as are meant, see `_each_of`."""
     count = _number(ref)
     if not found:
@@ -245,7 +245,7 @@ def _one_of(ref: ObjectRef) -> str:
     return named.plain if named.generic or not named.head or named.head in COLOURS else name
 
 
-def _only(ref: ObjectRef, points: Mapping[str, list[PicturePoint]]) -> ObjectRef:
+def _only(ref: ObjectRef, points: Mapping[str, list[ImagePoint]]) -> ObjectRef:
     """An object that is the only one of its description, with its point."""
     phrase = bare_phrase(ref)
     if len(points[phrase]) == 1:
@@ -259,7 +259,7 @@ def _only(ref: ObjectRef, points: Mapping[str, list[PicturePoint]]) -> ObjectRef
     )
 
 
-def _without(points: Sequence[PicturePoint], others: Sequence[PicturePoint]) -> list[PicturePoint]:
+def _without(points: Sequence[ImagePoint], others: Sequence[ImagePoint]) -> list[ImagePoint]:
     return [point for point in points if all(math.dist(point, other) > SAME_POINT for other in others)]
 
 

@@ -12,11 +12,12 @@ from toolhand.agent_node.dialogue.telling import bare
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.points import describe
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.phrases import parse_noun_phrase
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 SUITES = ("spacetools", "wrist", "skills")
 """Suites of tools that the policy calls; a session that offers a model fewer keeps a toolbox of these beside it."""
@@ -99,7 +100,7 @@ class _Doing:
         self._image = response.image_index or 0
         self._held = response.held
 
-    def _one(self, phrase: str) -> ScriptPart[PicturePoint]:
+    def _one(self, phrase: str) -> ScriptPart[ImagePoint]:
         """Where the one object of a phrase is; the script ends where there is none, or several."""
         call = ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
         [response] = yield ScriptStep(f"Where is {phrase}?", (call,))
@@ -151,7 +152,7 @@ class _Doing:
             raise Done("I cannot hold it there.", _answer(response))
         raise Done("It is a little above the table.", f"I hold {_it(self._held)} a little above the table.")
 
-    def _free_table(self) -> ScriptPart[PicturePoint]:
+    def _free_table(self) -> ScriptPart[ImagePoint]:
         call = ToolCall("roborefer.detect_one", {"obj_name": FREE_TABLE, "image_index": self._image})
         [response] = yield ScriptStep("Where is room for it?", (call,))
         if not response.ok:

@@ -15,17 +15,16 @@ from toolhand.agent_node.dialogue.naming import called
 from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.plan.types import PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.language.referring import table_points
 from toolhand.tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import FloatArray, ImagePoint
 
-FindObjects = Callable[[Sequence[str]], Mapping[str, list[PicturePoint]]]
+FindObjects = Callable[[Sequence[str]], Mapping[str, list[ImagePoint]]]
 """Looks for all that some phrases name: points of each, from left to right. Raises ToolError as `looking.found`."""
 
-MeasureObjects = Callable[[Sequence[PicturePoint]], list[SeenBox | None]]
+MeasureObjects = Callable[[Sequence[ImagePoint]], list[SeenBox | None]]
 """Measures what stands at some points: the box about each, None where it cannot."""
 
 CHECK = PlanAct("fixed", words="check the colours")
@@ -35,9 +34,9 @@ _SHADES = ("light", "dark")
 _CONTAINERS = ("bin", "bowl", "basket")
 """What stays where it is."""
 _CLEARLY_M = 0.03
-"""An object is to be so much nearer to its own colour than to others [m]: points of a picture are 1 cm off."""
+"""An object is to be so much nearer to its own colour than to others [m]: points of an image are 1 cm off."""
 _SURELY_M = 0.01
-"""So much nearer it has to be seen afterwards [m]: the points of a picture are off by so much."""
+"""So much nearer it has to be seen afterwards [m]: the points of an image are off by so much."""
 _APART_M = (0.125, 0.18)
 """Least and greatest distance of an object from the next one of its colour [m]: the open jaws fit between, and
 objects are beside each other."""
@@ -46,13 +45,13 @@ _AROUND_BINS_M = 0.17
 _STEP = 0.02
 """Normalized distance of the spots that are tried [-]: some 2 cm."""
 _SLACK_M = 0.02
-"""The points of a picture are taken for so exact on the table [m]: the camera of a generated scene is 1 cm off."""
+"""The points of an image are taken for so exact on the table [m]: the camera of a generated scene is 1 cm off."""
 _FAR_M = 0.25
 """Farther from objects of other colours than this is no better [m]: twice what is left between those of one colour."""
 _MIDDLE = (0.0, 0.47)
 """Of such spots the one closest to this is taken, to the right and towards the camera [m]: well within reach."""
 _SPOTS = ((0.08, 0.92), (0.12, 0.90))
-"""Part of the picture in which they are, across and along [-]: clear of its border."""
+"""Part of the image in which they are, across and along [-]: clear of its border."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class _Coloured:
     """An object of a colour, and where it is seen."""
 
     colour: str
-    point: PicturePoint
+    point: ImagePoint
 
 
 @dataclass
@@ -128,13 +127,13 @@ def _standing(objects: Sequence[_Coloured], measure: MeasureObjects) -> list[Flo
     return [at if box is None else box.on_table for at, box in zip(points, boxes, strict=True)]
 
 
-def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, PicturePoint]]:
-    """Which objects of a colour go to which spot of the picture, in order, with the layout brought up to date.
+def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, ImagePoint]]:
+    """Which objects of a colour go to which spot of the image, in order, with the layout brought up to date.
 
     Raises:
         ToolError: PLACE_BLOCKED where no spots would do.
     """
-    best: list[tuple[int, PicturePoint]] | None = None
+    best: list[tuple[int, ImagePoint]] | None = None
     before = list(layout.at)
     for stays in (*members, None):
         layout.at = list(before)
@@ -152,7 +151,7 @@ def _gathered(layout: _Layout, members: Sequence[int]) -> list[tuple[int, Pictur
     return best
 
 
-def _moved_to(layout: _Layout, moving: Sequence[int], stays: int | None) -> list[tuple[int, PicturePoint]] | None:
+def _moved_to(layout: _Layout, moving: Sequence[int], stays: int | None) -> list[tuple[int, ImagePoint]] | None:
     """Spots for some objects of a colour, next to the one that stays; None where there is none for one of them."""
     placed = [] if stays is None else [stays]
     moves = []
@@ -196,15 +195,15 @@ def _spots() -> tuple[FloatArray, FloatArray]:
     return points[within], spots[within]
 
 
-def _on_table(points: Sequence[PicturePoint]) -> FloatArray:
+def _on_table(points: Sequence[ImagePoint]) -> FloatArray:
     return table_points(points) if points else np.empty((0, 2))
 
 
-def _seen(noun: str, look: FindObjects) -> tuple[list[_Coloured], list[PicturePoint]]:
+def _seen(noun: str, look: FindObjects) -> tuple[list[_Coloured], list[ImagePoint]]:
     """Objects of a noun with the colour of each, and the containers, which are none of them."""
     found = look([*(f"{base} {noun}" for base in _BASES), *_CONTAINERS])
     bins = [point for name in _CONTAINERS for point in found[name]]
-    bases: dict[PicturePoint, list[str]] = {}
+    bases: dict[ImagePoint, list[str]] = {}
     for base in _BASES:
         for point in found[f"{base} {noun}"]:
             if all(math.dist(point, other) > SAME_POINT for other in bins):

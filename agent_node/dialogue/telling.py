@@ -1,21 +1,21 @@
-"""Sentences for people about what pictures show: numbers, sides, names."""
+"""Sentences for people about what images show: numbers, sides, names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.words import counted
+from toolhand.tool_nodes.types import ImagePoint
 
 _LEFT, _RIGHT = 0.4, 0.6
-"""Normalized limits of what is called the middle of a picture from left to right [-]; round figures."""
+"""Normalized limits of what is called the middle of an image from left to right [-]; round figures."""
 _BACK, _FRONT = 0.35, 0.6
 """The same from top to bottom [-]: the table is seen from 0.15 to 0.9."""
 _POINT = re.compile(
     r"(?P<comma>,)?(?P<verb> (?:is|stands|stood))? (?:at|to) \((?P<x>[01]?\.\d+|[01]), (?P<y>[01]?\.\d+|[01])\)"
 )
-"""A normalized point of a picture in a sentence."""
+"""A normalized point of an image in a sentence."""
 
 
 def joined(words: Sequence[str]) -> str:
@@ -23,7 +23,7 @@ def joined(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
-def side_words(point: PicturePoint) -> str:
+def side_words(point: ImagePoint) -> str:
     """Where a normalized point is, as the camera sees it: "on the left at the back"."""
     x, y = point
     across = "on the left" if x < _LEFT else "on the right" if x > _RIGHT else "in the middle"
@@ -43,7 +43,7 @@ def without_points(text: str) -> str:
     return _POINT.sub(told, text)
 
 
-def sides(found: Sequence[tuple[str, PicturePoint]]) -> str:
+def sides(found: Sequence[tuple[str, ImagePoint]]) -> str:
     """ "On the left: red box and two cans. On the right: honey." of names and their points."""
     told = []
     groups = (("On the left", 0.0, _LEFT), ("In the middle", _LEFT, _RIGHT), ("On the right", _RIGHT, 1.01))

@@ -38,7 +38,7 @@ MALFORMED = "malformed_call"
 """Stands in the history for the name of a call that has none, and before the words of arguments that are no object."""
 NO_LONGER_SHOWN = "(no longer shown; still usable by index while it is kept)"
 """Follows the marker of an image that has left the window of the policy, see `toolhand.agent_node.context_window`."""
-PICTURE_BYTES = 25_000
+IMAGE_BYTES = 25_000
 """Largest JPEG that is sent: with the 16 images of the longest window, in base64, a request stays below 600 kB."""
 _QUALITIES = (85, 75, 65)
 """Qualities of a JPEG that are tried before it is made smaller [-]."""
@@ -127,7 +127,7 @@ class ImageParts:
 
 def _jpeg(picture: Image.Image) -> bytes:
     for quality in _QUALITIES:
-        if len(data := _encoded(picture, "JPEG", quality=quality, subsampling="4:2:0")) <= PICTURE_BYTES:
+        if len(data := _encoded(picture, "JPEG", quality=quality, subsampling="4:2:0")) <= IMAGE_BYTES:
             return data
     return _jpeg(picture.reduce(2)) if min(picture.size) > 1 else data
 

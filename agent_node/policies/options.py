@@ -36,7 +36,7 @@ class ModelSettings:
         price_completion: Price of a million tokens written.
         price_cached: Price of a million of the tokens read that the server had in its cache; that of reading where
             None.
-        picture_format: "jpeg" sends a server what `ImageParts` makes of a picture, a sixth of the size; "png" keeps
+        picture_format: "jpeg" sends a server what `ImageParts` makes of an image, a sixth of the size; "png" keeps
             every pixel as the tools saw it.
         logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
             refuses is asked no more, and the turn has none. A model in this process gives both in any case.

@@ -8,10 +8,11 @@ from typing import Any
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.runs.folder import image_path
 from toolhand.tool_nodes.language.places import place_words
-from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from toolhand.tool_nodes.perception.place_areas import Outline, place_area
 from toolhand.tool_nodes.place_argument import PlaceInImageArgument
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord
+from toolhand.tool_nodes.types import ImagePoint
 
 _MOST = 8
 """Most places of a command that are kept, the newest [-]."""

@@ -227,7 +227,7 @@ none with its real weights, on a GPU, or with the real server.
 """
 _MODELS_END = """
 VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is
-asked: where two phrases give the same ones in a picture, the result says so. A model's server is sent the key in the
+asked: where two phrases give the same ones in an image, the result says so. A model's server is sent the key in the
 environment variable TOOLHAND_MODELS_KEY, over https or to this very machine.
 """
 

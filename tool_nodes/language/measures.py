@@ -1,4 +1,4 @@
-"""Points of the picture in words: each becomes one word, which `tokenize` keeps whole."""
+"""Points of the image in words: each becomes one word, which `tokenize` keeps whole."""
 
 from __future__ import annotations
 

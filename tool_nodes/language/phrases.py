@@ -1,7 +1,7 @@
 """Noun phrases and places as operators say them: "the can to the left of the bowl", "free table next to the box".
 
 A noun phrase is words (the last one is the head), selectors that pick by position or size, and at most one
-relation to other objects. Directions are those of the camera picture: left is smaller x, near is larger y.
+relation to other objects. Directions are those of the camera image: left is smaller x, near is larger y.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Selector:
 
     @property
     def positional(self) -> bool:
-        """True if the point in the picture decides, False if the size does."""
+        """True if the point in the image decides, False if the size does."""
         return self.key in {"left", "right", "near", "far", "middle", *ROBOT_KEYS.values()}
 
 
@@ -91,7 +91,7 @@ class NounPhrase:
         setting: "table" where it names what the objects stand on, "background" for what is around them; else "".
         empty: It says nothing about an object at all, such as "please".
         generic: A word such as "object" stands for the noun: "the orange object", but not "the orange".
-        point: Normalized point (x, y) of the picture where it stands; None where not said.
+        point: Normalized point (x, y) of the image where it stands; None where not said.
     """
 
     text: str

@@ -38,7 +38,7 @@ class FreeSpaceRequest:
         references: Noun phrases that it is to.
         point: Normalized image point (x, y) of "at".
         region: Part of the table, or with "in" of the container: left, right, front, back, middle, or a side in depth
-            and one in width, such as "front left"; empty for any. Sides are those of the picture, front is near.
+            and one in width, such as "front left"; empty for any. Sides are those of the image, front is near.
         extent: How much of that part: its side or half, its corner, or the strip at its edge; aside is any edge, but
             not where `object` stands.
         distance_m: Gap to the nearest reference, or length of the way [m]; None where there is none.

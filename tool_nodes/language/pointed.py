@@ -1,4 +1,4 @@
-"""Objects that are named with the point of the picture where they stand: "the lemon at (0.480, 0.420)"."""
+"""Objects that are named with the point of the image where they stand: "the lemon at (0.480, 0.420)"."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from toolhand.tool_nodes.types import BoolArray
 
 AT_POINT = 0.06
 """An object is at a point that is said, and that no outline holds, if its middle is seen no further than this from it,
-as a share of the picture: 38 px, 6 cm on the table, which is more than a look again moves a point (0.03) and less than
+as a share of the image: 38 px, 6 cm on the table, which is more than a look again moves a point (0.03) and less than
 what lies between the middles of two objects side by side."""
 BESIDE_OUTLINE = 0.0125
-"""A point no further than this beside the outline of an object is on it, as a share of the picture's width: 8 px of
+"""A point no further than this beside the outline of an object is on it, as a share of the image's width: 8 px of
 640, as much as outlining an object at a point forgives."""
 
 

@@ -2,7 +2,7 @@
 
 Every word of a phrase must be explained by what is known of an object (name, synonyms, kind, categories, colour,
 attributes) and its head noun by a head noun of that vocabulary, so that "tennis ball" is not the tennis ball tube.
-Directions are those of the picture, taken on the table: what looks further left because it is near the camera
+Directions are those of the image, taken on the table: what looks further left because it is near the camera
 is not further left. With that, smaller x is left and larger y is nearer the camera.
 """
 

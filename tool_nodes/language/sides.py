@@ -1,4 +1,4 @@
-"""Sides of the table: which of some points of the picture are left, near or closest to the robot."""
+"""Sides of the table: which of some points of the image are left, near or closest to the robot."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def on_side(selectors: Sequence[Selector], point: tuple[float, float]) -> bool:
 
 
 def table_points(points: Sequence[tuple[float, float]], height_m: float = MIDDLE_HEIGHT) -> FloatArray:
-    """(N, 2) metres to the right and towards the camera of normalized picture points, at a height over the table."""
+    """(N, 2) metres to the right and towards the camera of normalized image points, at a height over the table."""
     position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
     width, height = workspace.IMAGE_SIZE
     R = look_at(position, target)[:3, :3]

@@ -198,9 +198,9 @@ FILLERS = word_set(
     "entire own"
 )
 UNCHECKED = word_set("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
-"""Words whose truth no picture shows: a pointer passes over them, a command may not."""
+"""Words whose truth no image shows: a pointer passes over them, a command may not."""
 PARTICIPLES = word_set("sitting standing lying laying located placed positioned resting situated")
-"""They lead to a place: "the can standing next to the box"; of an object itself no picture shows whether it lies."""
+"""They lead to a place: "the can standing next to the box"; of an object itself no image shows whether it lies."""
 SURFACES = word_set("table desk surface counter")
 SUPPORTS = SURFACES | word_set("tabletop countertop worktop workbench")
 """What objects stand on: alone, such a word means that and never the objects."""

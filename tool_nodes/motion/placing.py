@@ -46,7 +46,7 @@ _NOT_IN = (1000, 0)
 _SHARE = 0.1
 """Shares of an object's base over other objects in a container are alike up to this [-]; a round figure."""
 _SPARE_M = 0.005
-"""Room that a place which is offered has beside the object [m]: a point of the picture is rounded to 1 mm."""
+"""Room that a place which is offered has beside the object [m]: a point of the image is rounded to 1 mm."""
 _TURNS = 8
 """Turns of the hand that are looked at over such a place [-]; a round figure."""
 _MOST_REACHED = 8

@@ -20,9 +20,8 @@ from toolhand.tool_nodes.perception.free_inside import corners
 from toolhand.tool_nodes.perception.free_space import WIDEST_ANGLES
 from toolhand.tool_nodes.perception.free_wishes import Footprint, wish
 from toolhand.tool_nodes.perception.surface import SOLID_M, Surface, find_surface
-from toolhand.tool_nodes.place_argument import ImagePoint
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
+from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, ImagePoint
 
 Outline = tuple[ImagePoint, ...]
 """Corners of a closed line, normalized image points; of several lines what an odd number of them surrounds is meant."""

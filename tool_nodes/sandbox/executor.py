@@ -340,7 +340,7 @@ class CodeTools:
         """Execute a multi-line Python block (imports limited to math and numpy).
 
         Names that a block defines end with it: the next one sees $variables, the last result as $last_exec_result among
-        them, and nothing else. Pictures such as captured_image are PIL images: .size is (width, height), .crop((left,
+        them, and nothing else. Images such as captured_image are PIL images: .size is (width, height), .crop((left,
         top, right, bottom)) cuts, np.asarray() gives the array (H, W, 3).
 
         Args:
@@ -360,7 +360,7 @@ class CodeTools:
     def eval(self, expression: Code, session: CallingSession) -> ToolResult:
         """Evaluate a single Python expression.
 
-        It sees $variables, the last result as $last_eval_result among them, and no names of earlier code. Pictures are
+        It sees $variables, the last result as $last_eval_result among them, and no names of earlier code. Images are
         PIL images, as for code_executor.exec.
 
         Args:

@@ -1,4 +1,4 @@
-"""What is not found because of the picture: the error says so, whichever backend has looked, and what to use.
+"""What is not found because of the image: the error says so, whichever backend has looked, and what to use.
 
 The arm hides a part of it, it shows no objects, or it is drawn over.
 """
@@ -18,7 +18,7 @@ from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame
 _NOT_OF_OBJECTS = frozenset(
     {ErrorCode.EMPTY_MASK, ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.IMAGE_UNUSABLE}
 )
-"""Errors that a picture of no objects may be the cause of."""
+"""Errors that an image of no objects may be the cause of."""
 _NOT_SEEN = frozenset(
     {
         ErrorCode.EMPTY_MASK,
@@ -78,7 +78,7 @@ def _around(robot: BoolArray, point: FloatArray) -> float:
 
 
 def not_of_objects(error: ToolError, values: Mapping[str, Any], session: Session) -> ToolError:
-    """An error of a call that was given colours of depth, or a drawing, with the picture to use; else as it is.
+    """An error of a call that was given colours of depth, or a drawing, with the image to use; else as it is.
 
     Args:
         error: Error of a tool.
@@ -100,7 +100,7 @@ def not_of_objects(error: ToolError, values: Mapping[str, Any], session: Session
 
 
 def _plain(image: SessionImage, session: Session) -> str:
-    """The picture that the camera took, in words: that under a drawing, else the newest."""
+    """The image that the camera took, in words: that under a drawing, else the newest."""
     frames = [image.frame] if image.frame is not None else [known.frame for known in reversed(session.images)]
     for frame in (frame for frame in frames if frame is not None):
         for index, known in enumerate(session.images):

@@ -58,7 +58,7 @@ class SessionImage:
         frame: The camera frame behind it; None for a foreign image.
         window: The part of the frame that it shows, as large as the image or not; None shows all of it.
         origin: The same for an image and all that is drawn over it: by that a foreign image is known again.
-        shows: Name of what its colours stand for, e.g. "depth"; "" for pictures of objects.
+        shows: Name of what its colours stand for, e.g. "depth"; "" for images of objects.
     """
 
     rgb: NDArray[np.uint8]

@@ -252,7 +252,7 @@ class Used:
 
 
 def image_of(names: Iterable[str], session: Session) -> SessionImage | None:
-    """The camera picture, as it was taken, that the first of some variables belongs to which belongs to one."""
+    """The camera image, as it was taken, that the first of some variables belongs to which belongs to one."""
     for name in names:
         origin = session.origin(name)
         for seen in origin.images if origin is not None else ():

@@ -1,4 +1,4 @@
-"""The tool that takes the scene's picture, by the name under which a toolbox offers it.
+"""The tool that takes the scene's image, by the name under which a toolbox offers it.
 
 Sentences of tools and of the agent name it by one of its names; what a policy reads names the one that it has.
 """
@@ -11,13 +11,13 @@ from collections.abc import Container
 from toolhand.tool_nodes.results import ToolError
 
 LOOKS = ("robot.look", "robot.capture_image")
-"""Names of tools that take the scene's picture; the first that is offered."""
+"""Names of tools that take the scene's image; the first that is offered."""
 
 _A_LOOK = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, LOOKS))})(?!\w)")
 
 
 def look_of(offered: Container[str]) -> str:
-    """The name of the tool that takes the scene's picture; "" where none is offered."""
+    """The name of the tool that takes the scene's image; "" where none is offered."""
     return next((name for name in LOOKS if name in offered), "")
 
 

@@ -97,7 +97,7 @@ def printed_schemas(tools: Tools, slim: bool = False) -> list[dict[str, Any]]:
     Args:
         tools: The tools.
         slim: In the short form, for servers that take tools natively (the protocol `native`), with the `$variables`
-            that each call needs and sets, and without what follows from the picture, is only checked, or takes a
+            that each call needs and sets, and without what follows from the image, is only checked, or takes a
             `$variable` that none of these tools makes; else as papers print them in their prompts.
     """
     return _schemas((spec for spec in tools.specs.values() if spec.printed), slim)

@@ -1,4 +1,4 @@
-"""The picture that is shown with a sentence: the operator's file, or what the camera sees where no tool looks."""
+"""The image that is shown with a sentence: the operator's file, or what the camera sees where no tool looks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMATS = (*LOSSLESS_OR_JPEG, "WEBP")
 
 
 def picture_file(path: Path) -> SessionImage:
-    """The picture of a file, turned as its camera was held. Raises ToolError INVALID_ARGUMENT for what is none."""
+    """The image of a file, turned as its camera was held. Raises ToolError INVALID_ARGUMENT for what is none."""
     try:
         with opened(path, _FORMATS) as picture:
             return SessionImage(np.asarray(ImageOps.exif_transpose(picture).convert("RGB"), np.uint8))
@@ -34,7 +34,7 @@ def first_picture(shown: SessionImage | None, camera: Camera, tools: Tools) -> S
     """The images that are shown with a sentence; none where a tool can look.
 
     Args:
-        shown: The operator's picture.
+        shown: The operator's image.
         camera: Looks where no tool does.
         tools: The tools that are offered.
     """

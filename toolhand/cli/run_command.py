@@ -48,7 +48,7 @@ _OF_THE_NODES = ("policy", "protocol", "advice", "role", "approval")
 """Options that the nodes of a graph were started with, and that cannot be chosen for one command."""
 
 _SEES_NOTHING = frozenset({"peria", "evic", "last", "pointing"})
-"""Suites of tools that are shown their pictures."""
+"""Suites of tools that are shown their images."""
 
 _DEFAULT_MODEL = ModelSettings()
 
@@ -61,7 +61,7 @@ class RunCommand:
         text: Sentence for the robot, e.g. "pick up the far coconut water".
         advice: A model is told how to use its tools, how to ask and how to give up, after a paper's prompt, too, which
             stays as it is printed without it.
-        picture: Picture that is shown with the sentence, a PNG, JPEG or WebP file; without it the camera's is shown
+        image: Image that is shown with the sentence, a PNG, JPEG or WebP file; without it the camera's is shown
             where none of the tools takes one.
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.

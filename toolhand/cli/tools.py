@@ -51,7 +51,7 @@ def call(
     Args:
         tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools --suite all` lists them.
         arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
-        picture: An image file to look at; it becomes image 0 instead of the scene's image.
+        image: An image file to look at; it becomes image 0 instead of the scene's image.
     """
     from toolhand.sim.mock.station import MockStation
     from toolhand.tool_nodes.toolbox.arguments import describe

@@ -27,12 +27,13 @@ import numpy as np
 
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command
-from toolhand.agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
+from toolhand.agent_node.policies.scripted.transcript import MISSING, Response, read_episode
 from toolhand.agent_node.policies.scripted.wording import pointable
 from toolhand.agent_node.policies.transport import plain_line
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.results import ErrorCode, ToolError, invalid
+from toolhand.tool_nodes.types import ImagePoint
 from toolhand.training.teacher.moves import MOST_POINTS, REASONS, Move, Plan, calls_of, render_move
 from toolhand.training.teacher.reading import plainly
 
@@ -182,10 +183,10 @@ class CarefulPolicy:
             return self._written(Move("refuse", why=ErrorCode.EXECUTION_FAILED))
         return self._written(move, plan.points, image_index)
 
-    def _written(self, move: Move, points: Sequence[PicturePoint] = (), image_index: int = 0) -> Reply:
+    def _written(self, move: Move, points: Sequence[ImagePoint] = (), image_index: int = 0) -> Reply:
         return Reply(render_move(move, points, image_index, self._protocol))
 
-    def _require_own(self, turn: str, move: Move, points: Sequence[PicturePoint]) -> None:
+    def _require_own(self, turn: str, move: Move, points: Sequence[ImagePoint]) -> None:
         """Refuse a turn with other calls than those of a move."""
         called = [call.name for call in self._protocol.parse(turn).calls]
         if called != [call.name for call in calls_of(move, points, 0)]:
@@ -214,8 +215,8 @@ class _ActionPlan:
     command: Command
     habits: Habits
     rng: np.random.Generator
-    points: list[PicturePoint] = field(default_factory=list)
-    seen_before: list[PicturePoint] = field(default_factory=list)
+    points: list[ImagePoint] = field(default_factory=list)
+    seen_before: list[ImagePoint] = field(default_factory=list)
     planned: bool = False
     failed: bool = False
     holding: bool = False
@@ -315,7 +316,7 @@ class _ActionPlan:
             return alone[0]
         raise _Setback(ErrorCode.AMBIGUOUS if alone else _code(first))
 
-    def _near(self, register: int, point: PicturePoint) -> bool:
+    def _near(self, register: int, point: ImagePoint) -> bool:
         return math.dist(self.points[register - 1], point) <= ALIKE
 
     # -- grasping --------------------------------------------------------------------------------------

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolhand.agent_node.calls import ToolCall
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.language.places import free_space_phrase
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 MoveKind = Literal["look", "point", "room", "take", "next", "grasp", "place", "done", "refuse"]
 
@@ -119,7 +119,7 @@ def _groups(words: Sequence[str]) -> list[str]:
     return [phrase for phrase in (part.strip() for part in " ".join(words).split(" and ")) if phrase]
 
 
-def calls_of(move: Move, points: Sequence[PicturePoint], image_index: int | str) -> tuple[ToolCall, ...]:
+def calls_of(move: Move, points: Sequence[ImagePoint], image_index: int | str) -> tuple[ToolCall, ...]:
     """The calls of a move; none for an answer.
 
     Args:
@@ -153,7 +153,7 @@ def calls_of(move: Move, points: Sequence[PicturePoint], image_index: int | str)
     return ()
 
 
-def render_move(move: Move, points: Sequence[PicturePoint], image_index: int, protocol: Protocol) -> str:
+def render_move(move: Move, points: Sequence[ImagePoint], image_index: int, protocol: Protocol) -> str:
     """The turn of a move, as the protocol writes it.
 
     Where each line is a call, every call looks at the newest view, and only a plan is thought.

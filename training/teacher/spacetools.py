@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from toolhand.agent_node.policies.scripted.steps import Done, Script
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.tool_nodes.language.places import free_space_phrase
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 from toolhand.training.tasks.wordings import SIDE_WORDS
 from toolhand.training.teacher.reading import ReadQuestion
 from toolhand.training.teacher.steps import (
@@ -33,7 +34,7 @@ def _detect(name: str, tool: str = "roborefer.detect_one") -> tuple[str, dict[st
     return tool, {"obj_name": name, "image_index": 0}
 
 
-def _segment(point: PicturePoint) -> tuple[str, dict[str, Any]]:
+def _segment(point: ImagePoint) -> tuple[str, dict[str, Any]]:
     return "sam2.segment_from_point", {"x": point[0], "y": point[1], "image_index": 0}
 
 
@@ -45,13 +46,13 @@ _IN_SPACE = {
 }
 
 
-def _points_of(response: Response) -> tuple[PicturePoint, ...]:
+def _points_of(response: Response) -> tuple[ImagePoint, ...]:
     if not response.points:
         raise Unread("the pointer shows nothing", ErrorCode.OBJECT_NOT_FOUND)
     return response.points
 
 
-def _found(name: str) -> Asking[PicturePoint]:
+def _found(name: str) -> Asking[ImagePoint]:
     points = yield from asked(f"Where is the {name}?", _points_of, _detect(name))
     return points[0]
 
@@ -159,7 +160,7 @@ def _places(question: ReadQuestion) -> Asking[list[tuple[float, float, float]]]:
     """(x, y, z) of the visible middles of both objects in the camera frame [m]."""
     names = question.blanks["a"], question.blanks["b"]
 
-    def read(first: Response, second: Response, depth: Response) -> tuple[list[PicturePoint], list[float], float]:
+    def read(first: Response, second: Response, depth: Response) -> tuple[list[ImagePoint], list[float], float]:
         size = positive(numbers(after(depth.text, "map for").replace("x", " "), 2))
         (focal,) = positive(numbers(after(depth.text, "Focal length:"), 1))
         return [_points_of(first)[0], _points_of(second)[0]], size, focal

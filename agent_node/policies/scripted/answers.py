@@ -4,7 +4,7 @@
 |---|---|---|
 | "the left one", "the can in the back" | choose the left one | one of the candidates |
 | "number 2" | choose number 2 | the second one from the left |
-| a point of the picture, such as "(0.41, 0.22)" | | the candidate there |
+| a point of the image, such as "(0.41, 0.22)" | | the candidate there |
 | "the red one", "the one next to the bowl" | choose the red one | the only candidate among what these words find |
 | "pick up the left can", "put the banana in the bowl" | the same | another command in the place of the first |
 | "never mind", "no" | cancel, no | the end of the command, as words of stopping are for any policy |
@@ -25,15 +25,15 @@ from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.policies.scripted.commands import Command, parse_command, understand
 from toolhand.agent_node.policies.scripted.nouns import noun_of
 from toolhand.agent_node.policies.scripted.points import nearest
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.referring import select_points
 from toolhand.tool_nodes.language.words import ORDINALS, stem
 from toolhand.tool_nodes.results import ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 REACH = 0.1
 """Normalized distance from which a point is at none of the candidates: about the width of the larger objects in a
-picture of the scene camera."""
+image of the scene camera."""
 CLEARER = 2.0
 """Ratio of distances, next candidate to nearest, from which on a point is at the nearest one [-]."""
 
@@ -46,7 +46,7 @@ _WHICH = "Which one do you mean?"
 """What a reader is told that was asked, where the question is not known."""
 
 
-def point_in(text: str) -> PicturePoint | None:
+def point_in(text: str) -> ImagePoint | None:
     """The normalized point that an answer is; None where it says something else, or anything beside it."""
     found = TYPED_POINT.search(text)
     if found is None or set(re.findall(r"\w+", f"{text[: found.start()]} {text[found.end() :]}".lower())) - _POINTING:
@@ -79,8 +79,8 @@ def another_command(text: str) -> Command | None:
     return command if target is None or (target.head and not target.generic) else None
 
 
-def choose(text: str, phrase: NounPhrase, points: Sequence[PicturePoint]) -> int | tuple[str, ...]:
-    """Which of several candidates an answer means, as far as that is known without another look at the picture.
+def choose(text: str, phrase: NounPhrase, points: Sequence[ImagePoint]) -> int | tuple[str, ...]:
+    """Which of several candidates an answer means, as far as that is known without another look at the image.
 
     Args:
         text: The operator's answer.

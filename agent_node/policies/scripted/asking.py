@@ -9,10 +9,10 @@ from toolhand.agent_node.policies.scripted.answers import another_command, choos
 from toolhand.agent_node.policies.scripted.commands import Command
 from toolhand.agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
 from toolhand.agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from toolhand.tool_nodes.language.places import place_words
 from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.types import ImagePoint
 
 _QUOTED = 120
 """Longest quotation of an answer that was not understood [characters]."""
@@ -29,7 +29,7 @@ def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> st
     return f"{RELATION_WORDS[command.relation or 'on']} {' and '.join(names)}"
 
 
-def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) -> str:
+def which(command: Command, phrase: NounPhrase, points: Sequence[ImagePoint]) -> str:
     """Asks which of the objects at some points a phrase of a command means.
 
     "Which can do you mean: the left one at (0.21, 0.53) or the right one at (0.48, 0.42)? Answer such as "the left
@@ -65,7 +65,7 @@ class OperatorDialogue:
         self.understood = ""
 
     def which(
-        self, command: Command, phrase: NounPhrase, points: Sequence[PicturePoint], detect: Callable[[str], ToolCall]
+        self, command: Command, phrase: NounPhrase, points: Sequence[ImagePoint], detect: Callable[[str], ToolCall]
     ) -> ScriptPart[tuple[int, NounPhrase]]:
         """The one of several candidates that the operator means: its index, and words for it alone.
 
@@ -96,7 +96,7 @@ class OperatorDialogue:
             thought, question = f'"{said}" does not tell me which one.', _again(said, question)
 
     def _look_for(
-        self, phrases: Sequence[str], points: Sequence[PicturePoint], detect: Callable[[str], ToolCall]
+        self, phrases: Sequence[str], points: Sequence[ImagePoint], detect: Callable[[str], ToolCall]
     ) -> ScriptPart[tuple[int, str]]:
         """The candidate that is the only one among what a phrase of an answer finds, and the phrase; -1 without one."""
         for phrase in phrases:

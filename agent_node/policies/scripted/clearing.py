@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted.points import at, near, the
 from toolhand.agent_node.policies.scripted.steps import ScriptPart, ScriptStep, Setback
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response
+from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.results import ErrorCode
+from toolhand.tool_nodes.types import ImagePoint
 
 MOST_GRASPS = 6
 """Grasps that one command executes at the most, those of what is in the way with them [-]."""
@@ -38,7 +39,7 @@ class Again(Exception):
     """Something was taken away, or tried to be: the table lies otherwise now.
 
     Args:
-        image: Index of a picture of it; None where there is none yet.
+        image: Index of an image of it; None where there is none yet.
     """
 
     def __init__(self, image: int | None) -> None:
@@ -65,12 +66,12 @@ class InTheWay:
     """
 
     def __init__(self) -> None:
-        self.above: tuple[PicturePoint, ...] = ()
-        self.beside: tuple[PicturePoint, ...] = ()
+        self.above: tuple[ImagePoint, ...] = ()
+        self.beside: tuple[ImagePoint, ...] = ()
         self.grasps = 0
-        self.aside: list[tuple[str, PicturePoint]] = []
-        self._in_vain: list[PicturePoint] = []
-        self._named: list[tuple[str, PicturePoint]] | None = None
+        self.aside: list[tuple[str, ImagePoint]] = []
+        self._in_vain: list[ImagePoint] = []
+        self._named: list[tuple[str, ImagePoint]] | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -96,7 +97,7 @@ class InTheWay:
         yield from self._take(self.beside, f"leaves no room for my fingers beside {name}", 0, image)
         yield from self._take([*self.above, *self.beside], f"is in the way of {name}", 1, image)
 
-    def _names(self, image: int | None) -> ScriptPart[list[tuple[str, PicturePoint]]]:
+    def _names(self, image: int | None) -> ScriptPart[list[tuple[str, ImagePoint]]]:
         """What is seen, by the names that it has; asked once, for what is not taken away stays where it is."""
         if self._named is None:
             self._named = []
@@ -109,7 +110,7 @@ class InTheWay:
                     self._named += [(name, point) for point in response.points]
         return self._named
 
-    def _take(self, points: Sequence[PicturePoint], why: str, failures: int, image: int | None) -> ScriptPart[None]:
+    def _take(self, points: Sequence[ImagePoint], why: str, failures: int, image: int | None) -> ScriptPart[None]:
         for point in points:
             tried = sum(near(point, other) for other in self._in_vain)
             if tried > failures or self.grasps >= MOST_GRASPS - 1:
@@ -157,6 +158,6 @@ def _find(words: str, image: int | None) -> ToolCall:
     return ToolCall("roborefer.detect_all", {"obj_name": words, "image_index": image})
 
 
-def _points(words: re.Pattern[str], response: Response) -> tuple[PicturePoint, ...]:
+def _points(words: re.Pattern[str], response: Response) -> tuple[ImagePoint, ...]:
     found = words.search(response.text) if response.ok else None
     return tuple((float(x), float(y)) for x, y in _POINT.findall(found[0])) if found else ()

@@ -47,7 +47,7 @@ class Command:
     Attributes:
         action: "pick" keeps the object in the gripper, "place" puts it down.
         target: The object; None for what is held ("put it down").
-        relation: Where to place, see FreeSpaceRequest; None for a pick. Directions are those of the camera picture.
+        relation: Where to place, see FreeSpaceRequest; None for a pick. Directions are those of the camera image.
         references: Objects that the place refers to; empty for anywhere.
         form: The place in full, with empty words for its references, where relation and references do not say it all.
         held_as: Name that the operator uses for the object that is held ("the can that you hold"), if any.

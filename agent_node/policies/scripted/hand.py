@@ -69,7 +69,7 @@ def is_called(phrase: NounPhrase, called: str) -> bool:
 def renamed(command: Command, called: str | None) -> NounPhrase | None:
     """The words of a command to place what may be held: what was grasped as "the fruit" as "the apple".
 
-    They are, where a picture shows no other object on the table that they mean. None where they cannot be.
+    They are, where an image shows no other object on the table that they mean. None where they cannot be.
     """
     obj = command.target or command.held_as
     if not called or obj is None or command.action == "pick" or obj.selectors or obj.relation or obj.excluded:

@@ -55,7 +55,7 @@ def target_of(ref: ObjectRef) -> NounPhrase:
 
 
 def _check(ref: ObjectRef, words: str, inner: bool = False) -> None:
-    """Refuse what no noun phrase says, or no picture shows."""
+    """Refuse what no noun phrase says, or no image shows."""
     superlatives = [ref.superlative, *(clause.words for clause in ref.clauses if clause.kind == "most")]
     unseen = next((word for word in superlatives if word in _UNSEEN), "")
     if unseen:

@@ -161,7 +161,7 @@ def _request(part: PlacePart, words: str) -> FreeSpaceRequest:
         case "line":
             return FreeSpaceRequest("in_line", empty)
         case "part" if part.words != "alone":
-            return _region(_in_the_picture(part.words))
+            return _region(_in_the_image(part.words))
         case "step" if not part.length:
             return FreeSpaceRequest("region", region=_way(part), extent="side")
         case "step":
@@ -198,11 +198,11 @@ def _region(words: str) -> FreeSpaceRequest:
     return FreeSpaceRequest("region", region=sides, extent=extent)
 
 
-def _in_the_picture(words: str) -> str:
+def _in_the_image(words: str) -> str:
     """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
     turned = {"left": "right", "right": "left"} if "your" in words.split() else {}
     return " ".join(turned.get(word, word) for word in words.split())
 
 
 def _way(part: PlacePart) -> str:
-    return _in_the_picture(part.words).split()[-1]
+    return _in_the_image(part.words).split()[-1]

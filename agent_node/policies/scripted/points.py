@@ -1,4 +1,4 @@
-"""Points of the picture: compared, varied and put in words."""
+"""Points of the image: compared, varied and put in words."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.referring import on_side, select_points, table_points
+from toolhand.tool_nodes.types import ImagePoint
 
 SAME_POINT = 0.03
 """Normalized distance below which two detections are of the same object."""
 
 
-def near(a: PicturePoint, b: PicturePoint, distance: float = SAME_POINT) -> bool:
+def near(a: ImagePoint, b: ImagePoint, distance: float = SAME_POINT) -> bool:
     """True if two normalized points are at most a distance apart."""
     return math.dist(a, b) <= distance
 
 
-def nearest(points: Sequence[PicturePoint], to: PicturePoint) -> PicturePoint:
+def nearest(points: Sequence[ImagePoint], to: ImagePoint) -> ImagePoint:
     """The point that is closest to another one."""
     return min(points, key=lambda point: math.dist(point, to))
 
 
-def middle(points: Sequence[PicturePoint]) -> PicturePoint | None:
+def middle(points: Sequence[ImagePoint]) -> ImagePoint | None:
     """The middle of some points; None of none."""
     return (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)) if points else None
 
 
-def moved_to(points: Sequence[PicturePoint], before: Sequence[PicturePoint], at: PicturePoint) -> PicturePoint | None:
+def moved_to(points: Sequence[ImagePoint], before: Sequence[ImagePoint], at: ImagePoint) -> ImagePoint | None:
     """The only one of some points at which none of those before was, but for one that may have moved; None for more."""
     stayed = [point for point in before if not near(point, at)]
     left = [point for point in points if not any(near(point, other) for other in stayed)]
     return left[0] if len(left) == 1 else None
 
 
-def by_side(phrase: NounPhrase, points: Sequence[PicturePoint], seen: bool) -> PicturePoint | None:
+def by_side(phrase: NounPhrase, points: Sequence[ImagePoint], seen: bool) -> ImagePoint | None:
     """The one of all that a name fits that a phrase means by its side alone; None where that does not tell.
 
     Args:
@@ -60,7 +60,7 @@ def the(phrase: str) -> str:
     return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
 
 
-def at(point: PicturePoint) -> str:
+def at(point: ImagePoint) -> str:
     """ "(0.41, 0.22)"."""
     return f"({point[0]:.2f}, {point[1]:.2f})"
 
@@ -68,7 +68,7 @@ def at(point: PicturePoint) -> str:
 _COUNTED = ("second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
-def _sides(points: Sequence[PicturePoint]) -> tuple[list[int], list[str]]:
+def _sides(points: Sequence[ImagePoint]) -> tuple[list[int], list[str]]:
     """The points from left to right, and for each the words that tell it from the others."""
     order = sorted(range(len(points)), key=lambda i: points[i][0])
     if len(points) == 2:
@@ -80,18 +80,18 @@ def _sides(points: Sequence[PicturePoint]) -> tuple[list[int], list[str]]:
     return order, ["leftmost", *middle, "rightmost"]
 
 
-def side_of_first(points: Sequence[PicturePoint]) -> str:
+def side_of_first(points: Sequence[ImagePoint]) -> str:
     """The word for the leftmost of some points, "left" or "leftmost", which a command may put before a noun."""
     return _sides(points)[1][0]
 
 
-def side_of(points: Sequence[PicturePoint], index: int) -> str:
+def side_of(points: Sequence[ImagePoint], index: int) -> str:
     """The word for one of some points that a command may put before a noun, such as "left", "rightmost" or "second"."""
     order, names = _sides(points)
     return names[order.index(index)]
 
 
-def describe(points: Sequence[PicturePoint]) -> str:
+def describe(points: Sequence[ImagePoint]) -> str:
     """ "the left one at (0.21, 0.53) or the right one at (0.48, 0.42)": words that also work in a command."""
     order, names = _sides(points)
     shown = [
@@ -103,12 +103,12 @@ def describe(points: Sequence[PicturePoint]) -> str:
 
 
 _DIRECTIONS = {"left_of": (-1, 0), "right_of": (1, 0), "in_front_of": (0, 1), "behind": (0, -1)}
-"""Directions of the relations in a picture: x to the right, y down."""
+"""Directions of the relations in an image: x to the right, y down."""
 _WIDEST = math.radians(35.0)
 """A place this far off a direction is still in it, although both ends were only seen as points [rad]."""
 
 
-def still_there(relation: str | None, spot: PicturePoint, references: Sequence[PicturePoint]) -> bool:
+def still_there(relation: str | None, spot: ImagePoint, references: Sequence[ImagePoint]) -> bool:
     """True if a spot of the table is in a relation to the middle of the references, as far as points show."""
     if relation == "on":
         return False
@@ -125,12 +125,12 @@ def still_there(relation: str | None, spot: PicturePoint, references: Sequence[P
 
 
 def untried(
-    spot: PicturePoint,
-    anchor: PicturePoint,
-    failed: Sequence[PicturePoint],
-    offered: PicturePoint | None = None,
-    allowed: Callable[[PicturePoint], bool] = lambda point: True,
-) -> PicturePoint | None:
+    spot: ImagePoint,
+    anchor: ImagePoint,
+    failed: Sequence[ImagePoint],
+    offered: ImagePoint | None = None,
+    allowed: Callable[[ImagePoint], bool] = lambda point: True,
+) -> ImagePoint | None:
     """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
 
     Args:

@@ -49,13 +49,14 @@ from toolhand.agent_node.policies.scripted.steps import (
     next_calls,
     unmet,
 )
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
+from toolhand.agent_node.policies.scripted.transcript import Response, read_episode
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest
 from toolhand.tool_nodes.place_argument import place_document
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 MOVED = 0.06
 """Normalized distance from which a reference is another one than before."""
@@ -115,12 +116,12 @@ class _Episode:
         self._retries_left = self._max_retries
         self._tries, self._trouble = 1, ""
         self._image: int | None = None
-        self._target: PicturePoint | None = None
-        self._alike: tuple[PicturePoint, ...] = ()
+        self._target: ImagePoint | None = None
+        self._alike: tuple[ImagePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
-        self._references: list[list[PicturePoint]] = []
-        self._spot: PicturePoint | None = None
-        self._failed_spots: list[PicturePoint] = []
+        self._references: list[list[ImagePoint]] = []
+        self._spot: ImagePoint | None = None
+        self._failed_spots: list[ImagePoint] = []
         self._refusal: Response | None = None
         self._failed_grasps, self._wrong, self._way = 0, False, InTheWay()
         self._segmented = self._missed = self._unseen = self._moved = self._hand_seen = self._has_cloud = False
@@ -253,7 +254,7 @@ class _Episode:
             f"roborefer.detect_{'one' if only_one else 'all'}", {"obj_name": phrase, "image_index": self._image}
         )
 
-    def _ask_spot(self, item: PicturePoint | None = None, at: PicturePoint | None = None) -> ToolCall:
+    def _ask_spot(self, item: ImagePoint | None = None, at: ImagePoint | None = None) -> ToolCall:
         place = FreeSpaceRequest("at", point=at) if at else self._command.place()
         asked: dict[str, Any] = {"place": place_document(place, [] if at else self._references)}
         return ToolCall("robot.find_place", asked | ({"item": [round(v, 4) for v in item]} if item else {}))
@@ -299,7 +300,7 @@ class _Episode:
             [room] = yield ScriptStep(f"Where is there room for {self._name} {self._where}?", (ask,))
             self._check_spot(room)
 
-    def _points(self, phrase: NounPhrase, response: Response) -> tuple[PicturePoint, ...]:
+    def _points(self, phrase: NounPhrase, response: Response) -> tuple[ImagePoint, ...]:
         said, points = phrase.point, response.points
         if points and (said is None or near(nearest(points, said), said, AT_POINT)):
             return points if said is None else (said,)
@@ -312,7 +313,7 @@ class _Episode:
         self._missed = self._missed or error in NOT_THERE
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
-    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[PicturePoint]:
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> ScriptPart[ImagePoint]:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
         if plain is not None or phrase.point is not None:
             # After a motion it may lie elsewhere than was said.
@@ -328,7 +329,7 @@ class _Episode:
         index, _ = yield from self._dialogue.which(self._command, phrase, points, self._detect)
         return points[index]
 
-    def _choose_reference(self, phrase: NounPhrase, response: Response) -> list[PicturePoint]:
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> list[ImagePoint]:
         """The points of a reference, without that of the target."""
         others = [p for p in self._points(phrase, response) if self._target is None or not near(p, self._target)]
         if not others:
@@ -408,7 +409,7 @@ class _Episode:
         self._wrong = False
 
     def _find_spot(self) -> Script:
-        """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another object."""
+        """Ask for the place again on the fresh image; keep the earlier one if the words now mean another object."""
         kept = self._spot if wording.is_measured(self._command.form) else None
         calls = (self._ask_spot(at=kept), *map(self._detect, self._named_references()))
         responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", calls)
@@ -430,7 +431,7 @@ class _Episode:
             raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
-    def _stays(self, references: list[PicturePoint], spot: PicturePoint) -> bool:
+    def _stays(self, references: list[ImagePoint], spot: ImagePoint) -> bool:
         form, reach = self._command.form, IN_REGION if self._command.relation == "region" else SAME_POINT
         if form is None or form.relation == "in":
             return still_there(self._command.relation, spot, references)

@@ -75,15 +75,15 @@ BEFORE_MOTION = SAME_VIEW | {
 
 LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 NOT_LOOKED_AT = frozenset({ErrorCode.IMAGE_UNUSABLE, ErrorCode.UNAVAILABLE})
-"""What is said about a picture in which nothing was looked for."""
+"""What is said about an image in which nothing was looked for."""
 
 
 class Unseen(Setback):
-    """What should look at a picture had nothing to say about it; a new picture may mend that, once."""
+    """What should look at an image had nothing to say about it; a new image may mend that, once."""
 
 
 def unmet(doing: str, response: Response) -> Setback:
-    """The setback of a question about a picture."""
+    """The setback of a question about an image."""
     return (Unseen if response.error in NOT_LOOKED_AT else Setback)(doing, response)
 
 

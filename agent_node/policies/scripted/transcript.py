@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from toolhand.agent_node.policy import Message
 from toolhand.agent_node.protocol import NOT_RUN, NOTE
 from toolhand.tool_nodes.results import ErrorCode
-
-PicturePoint = tuple[float, float]
+from toolhand.tool_nodes.types import ImagePoint
 
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
@@ -29,7 +28,7 @@ class Response:
     Attributes:
         text: The words without tags.
         error: The code of a failed call, None for a successful one.
-        image_index: Index of the picture that came with it, or None.
+        image_index: Index of the image that came with it, or None.
     """
 
     text: str
@@ -54,7 +53,7 @@ class Response:
         return found.group(1) if found else ""
 
     @property
-    def offered(self) -> PicturePoint | None:
+    def offered(self) -> ImagePoint | None:
         """The place that a refused placement offers instead."""
         found = _OFFERED.search(self.text)
         return (float(found[1]), float(found[2])) if found else None
@@ -66,7 +65,7 @@ class Response:
         return (found.group(1) or "") if found else None
 
     @property
-    def points(self) -> tuple[PicturePoint, ...]:
+    def points(self) -> tuple[ImagePoint, ...]:
         """Normalized points of a detection, in order; empty for a failed one."""
         if not self.ok:
             return ()

@@ -8,14 +8,14 @@ from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted.commands import Command
 from toolhand.agent_node.policies.scripted.points import at
 from toolhand.agent_node.policies.scripted.refusals import EXAMPLES
-from toolhand.agent_node.policies.scripted.transcript import PicturePoint
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, length_words
 from toolhand.tool_nodes.results import ErrorCode, ToolError
+from toolhand.tool_nodes.types import ImagePoint
 
 
 def untagged(text: str) -> str:
-    """Text from tools and pictures is data: it must not open or close a tag of a turn."""
+    """Text from tools and images is data: it must not open or close a tag of a turn."""
     return text.replace("<", "(").replace(">", ")")
 
 
@@ -39,13 +39,13 @@ def is_measured(form: FreeSpaceRequest | None) -> bool:
     return form is not None and (form.is_exact or form.relation == "moved")
 
 
-def put_at(command: Command, where: str, spot: PicturePoint) -> str:
+def put_at(command: Command, where: str, spot: ImagePoint) -> str:
     """Where an object was put, in words.
 
     Args:
         command: Command of the operator.
         where: The place in its words.
-        spot: The point of the picture where it was put.
+        spot: The point of the image where it was put.
     """
     if command.form is None:
         return where
@@ -56,6 +56,6 @@ def put_at(command: Command, where: str, spot: PicturePoint) -> str:
 
 
 def grasp_call(image: int | None) -> ToolCall:
-    """The call that computes a grasp of what was segmented in a picture."""
+    """The call that computes a grasp of what was segmented in an image."""
     arguments = {name: f"${name}" for name in ("point_cloud", "focal_length_px")}
     return ToolCall("grasp_generator.compute_grasp", {**arguments, "mask": "$segmentation_mask", "image_index": image})

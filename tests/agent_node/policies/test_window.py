@@ -16,7 +16,7 @@ from tests.agent_node.policies.conftest import FaultServer
 from toolhand.agent_node.conversation import Conversation
 from toolhand.agent_node.conversation_settings import ConversationSettings
 from toolhand.agent_node.policies.anthropic_messages import AnthropicMessages
-from toolhand.agent_node.policies.chat import NO_LONGER_SHOWN, PICTURE_BYTES, ImageParts, text_turns
+from toolhand.agent_node.policies.chat import IMAGE_BYTES, NO_LONGER_SHOWN, ImageParts, text_turns
 from toolhand.agent_node.policies.openai_chat import OpenAIChat
 from toolhand.agent_node.policies.options import PolicyOptions
 from toolhand.agent_node.policy import Policy, Reply
@@ -178,7 +178,7 @@ def test_a_picture_is_bounded_by_its_bytes_and_loses_pixels_only_if_it_must(
     first = ImageParts("jpeg").base64(picture)
     data = base64.b64decode(first)
     decoded = Image.open(io.BytesIO(data))
-    assert len(data) <= PICTURE_BYTES
+    assert len(data) <= IMAGE_BYTES
     assert decoded.format == "JPEG"
     assert (decoded.size == (width, height)) is same_size
     assert abs(decoded.width / decoded.height - width / height) < 0.02

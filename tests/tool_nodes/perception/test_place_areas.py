@@ -18,7 +18,7 @@ from toolhand.tool_nodes.perception.extents import Extents
 from toolhand.tool_nodes.perception.naming import EVIDENCE, SURE, known_product
 from toolhand.tool_nodes.perception.object_finder import ObjectFinder
 from toolhand.tool_nodes.perception.pixels import PixelPerception
-from toolhand.tool_nodes.perception.place_areas import ImagePoint, Outline, place_area
+from toolhand.tool_nodes.perception.place_areas import Outline, place_area
 from toolhand.tool_nodes.perception.recognition import Look, Recogniser
 from toolhand.tool_nodes.place_argument import PlaceInImageArgument, PointedPlace, place_document
 from toolhand.tool_nodes.ports import Answer
@@ -27,7 +27,7 @@ from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import Session, Toolbox
 from toolhand.tool_nodes.tools.last.tools import SkillTools
 from toolhand.tool_nodes.tools.spacetools.depth import DepthTools
-from toolhand.tool_nodes.types import Frame
+from toolhand.tool_nodes.types import Frame, ImagePoint
 
 # -- the area of a place holds the point that is found for it, and lies where the words say --------
 

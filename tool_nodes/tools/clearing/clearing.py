@@ -87,7 +87,7 @@ class InTheWayTool:
         """What lies on an object or leaves no room for the fingers beside it, and how much of it is seen.
 
         Args:
-            point: Normalized [x, y] on the object, in the newest scene picture.
+            point: Normalized [x, y] on the object, in the newest scene image.
         """
         frame = self._robot.last_seen(session)
         plain = SessionImage(frame.rgb, frame)
@@ -113,7 +113,7 @@ def _apart(outlines: Outlines, frame: Frame, point: FloatArray) -> tuple[BoolArr
 
 
 def _told(lie: Lie, above: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) -> str:
-    """How an object lies, in words; the numbers are those of the picture."""
+    """How an object lies, in words; the numbers are those of the image."""
 
     def these(points: Sequence[Sequence[float]], first: int) -> str:
         return " and ".join(f"{n} at ({x:.3f}, {y:.3f})" for n, (x, y) in enumerate(points, first))
@@ -157,7 +157,7 @@ class ClearingTools(InTheWayTool):
         Whatever comes up by the grasp is put down where there is room.
 
         Args:
-            point: Normalized [x, y] on the object, in the newest scene picture; null for what the gripper holds.
+            point: Normalized [x, y] on the object, in the newest scene image; null for what the gripper holds.
             name: What you call it.
         """
         frame = self._robot.last_seen(session)

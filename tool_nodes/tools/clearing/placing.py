@@ -46,10 +46,10 @@ class FindPlaceTool:
         ),
     )
     def find_place(self, place: PlaceInImage, session: InSession, item: NewestPoint2DOrNone = None) -> ToolResult:
-        """Find a free place to put something down, by points of the newest scene picture. Nothing moves.
+        """Find a free place to put something down, by points of the newest scene image. Nothing moves.
 
         Args:
-            place: Where it is to be. Left, right, front and back are those of the picture; front is near.
+            place: Where it is to be. Left, right, front and back are those of the image; front is near.
             item: Normalized [x, y] on what is to go there while it stands on the table: its size is heeded, and it
                 is in the way of nothing.
         """

@@ -1,4 +1,4 @@
-"""`robot.look`: the scene camera's picture with a number on all that stands on the table, and what it measures."""
+"""`robot.look`: the scene camera's image with a number on all that stands on the table, and what it measures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from toolhand.tool_nodes.tools.spacetools.robot import CameraTools
 from toolhand.tool_nodes.types import BoolArray, Everything, FloatArray, Frame, GraspTarget
 
 MAX_MARKS = 24
-"""Most marks of a picture [-]: more hide each other; a round figure."""
+"""Most marks of an image [-]: more hide each other; a round figure."""
 _LEAST_POINTS = 20
 """Points of depth by which a segment is measured, at the least [-]; a round figure."""
 _STANDS_SHARE = 0.5
@@ -74,7 +74,7 @@ class LookTool:
     """The robot's look at the table.
 
     Args:
-        segmenter: Outlines everything in a picture; without one that does there are no marks.
+        segmenter: Outlines everything in an image; without one that does there are no marks.
         robot: The robot's own tools.
     """
 
@@ -92,7 +92,7 @@ class LookTool:
         example=Example({}),
     )
     def look(self, session: InSession) -> ToolResult:
-        """Take a picture with a numbered mark on each object on the table, and list the marks with point and size."""
+        """Take an image with a numbered mark on each object on the table, and list the marks with point and size."""
         frame = self._robot.look(session)
         found = standing(frame, self._everything(frame))
         objects = tuple(GraspTarget(each.instance.mask, (each.instance.point,)) for each in found)

@@ -58,11 +58,11 @@ LEAST_CONFIDENCE = 0.1
 _SEVERAL_SHARE = 0.3
 """A mask that holds more than this share of each of several marks is no single object [-]."""
 _AROUND_OBJECT = 0.8
-"""The picture of a pick shows so much around the object, as a share of its size [-]."""
+"""The image of a pick shows so much around the object, as a share of its size [-]."""
 _LEAST_CROP_PX = 48
-"""Half the side of that picture, at the least [px]."""
+"""Half the side of that image, at the least [px]."""
 PANEL_PX = 240
-"""Height of the pictures that a pick shows beside each other [px]."""
+"""Height of the images that a pick shows beside each other [px]."""
 
 Name = Annotated[str, TextArgument(least=0)]
 
@@ -124,12 +124,12 @@ class PickAndPlaceTools:
         """Pick up one object, given in exactly one way, and hold it: segments it, grasps, tries again, checks.
 
         Args:
-            point: [x, y] on it, shares of the picture.
+            point: [x, y] on it, shares of the image.
             box: [left, top, right, bottom] around it, likewise.
             mark: Its number in the newest robot.look.
             mask: Its $segmentation_mask.
             name: What you call it.
-            image_index: Picture of point or box: the newest scene picture if left out, or one of robot.look_closer.
+            image_index: Image of point or box: the newest scene image if left out, or one of robot.look_closer.
             speed: Share of the allowed speed.
         """
         ways = {"point": point, "box": box, "mark": mark, "mask": mask}
@@ -250,7 +250,7 @@ class PickAndPlaceTools:
             return ToolResult(error=error)
 
     def _shown(self, wanted: _Wanted, grasp: ToolResult, result: ToolResult, session: Session) -> ToolResult:
-        """The result of a grasp as that of the pick: its steps in one picture, and what comes next."""
+        """The result of a grasp as that of the pick: its steps in one image, and what comes next."""
         after = self._robot.last_seen(session)
         held = self._robot.in_hand()
         part = _part_around(wanted.mask)
@@ -295,7 +295,7 @@ class PickAndPlaceTools:
         """Put down what is held at exactly one of point and mark: on what is seen there, or on or into that object.
 
         Args:
-            point: [x, y], shares of the newest scene picture.
+            point: [x, y], shares of the newest scene image.
             mark: Number of what it goes on or into, in the newest robot.look.
             speed: Share of the allowed speed.
         """

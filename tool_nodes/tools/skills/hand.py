@@ -128,7 +128,7 @@ class HandTools(ParkTools):
 
         Args:
             point: Normalized [x, y] of the place.
-            image_index: Index of the camera picture that the point is in.
+            image_index: Index of the camera image that the point is in.
             speed: Share of the allowed speed, from 0.01 to 1.
         """
         return self._done(SkillRequest("point_at", _place(point, image_index), speed=speed), session)
@@ -154,7 +154,7 @@ class HandTools(ParkTools):
 
         Args:
             point: Normalized [x, y] of the place.
-            image_index: Index of the camera picture that the point is in.
+            image_index: Index of the camera image that the point is in.
         """
         return self._done(SkillRequest("stand_upright", _place(point, image_index)), session)
 

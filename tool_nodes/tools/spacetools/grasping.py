@@ -17,7 +17,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult, invali
 from toolhand.tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
-from toolhand.tool_nodes.tools.spacetools.in_picture import hemmed_in
+from toolhand.tool_nodes.tools.spacetools.in_image import hemmed_in
 from toolhand.tool_nodes.tools.spacetools.proposed import require_possible
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
@@ -137,7 +137,7 @@ class GraspAlternatives:
     def _untried(self, seen: MaskedCloud, first: int, session: Session) -> tuple[int, ToolResult]:
         """From a number on the first grasp that is like none that has failed, and its number; else the first.
 
-        A grasp fails in a picture of its own: in the next one the best grasp of the same object is much the same.
+        A grasp fails in an image of its own: in the next one the best grasp of the same object is much the same.
         """
         answers: list[ToolResult] = []
         for number in range(first, first + MAX_SKIPPED + 1):

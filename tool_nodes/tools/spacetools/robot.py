@@ -23,7 +23,7 @@ from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage, view_of
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
 from toolhand.tool_nodes.tools.spacetools.depth import depth_range, shown_depth
-from toolhand.tool_nodes.tools.spacetools.in_picture import out_of_reach
+from toolhand.tool_nodes.tools.spacetools.in_image import out_of_reach
 from toolhand.tool_nodes.tools.spacetools.outcomes import also_moved, in_frame, placed_at, slowly, stood_at
 from toolhand.tool_nodes.tools.spacetools.proposed import require_rigid
 from toolhand.tool_nodes.types import FloatArray, Frame, SkillOutcome, SkillRequest
@@ -311,7 +311,7 @@ class RobotTools(CameraTools):
             grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
                 fingers closing along X; usually $grasp_pose.
             session: The conversation, which knows what the pose was computed for. Of a pose that it was not given, or
-                that belongs to a picture of before something moved, only the jaws can tell whether it was lifted.
+                that belongs to an image of before something moved, only the jaws can tell whether it was lifted.
         """
         frame = self.last_seen(session)
         known = session.grasps.find(grasp_pose)

@@ -50,11 +50,11 @@ class WristTools:
     def look_closer(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:
         """Move the camera at the wrist over a place, look at it from its other side, and return to the park position.
 
-        Use it where an object is partly hidden, or could not be outlined or grasped: it can be in the new picture.
+        Use it where an object is partly hidden, or could not be outlined or grasped: it can be in the new image.
 
         Args:
             point: Normalized [x, y] of the place.
-            image_index: Index of the camera picture that the point is in.
+            image_index: Index of the camera image that the point is in.
         """
         frame = image_index.require_frame()
         at = ray_to_base(frame, image_index.to_frame(point)[0])

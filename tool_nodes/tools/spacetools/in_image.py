@@ -1,4 +1,4 @@
-"""Errors in the coordinates that a model has: points of the picture, marks, and distances to what it sees."""
+"""Errors in the coordinates that a model has: points of the image, marks, and distances to what it sees."""
 
 from __future__ import annotations
 
