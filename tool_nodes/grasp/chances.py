@@ -53,10 +53,19 @@ class Body:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is about the gripper at grasps: its room, and the share (N,) of it that is in space that nobody saw [-]."""
+    """What is about the gripper at grasps, and about the object.
+
+    Attributes:
+        room: The gripper's room.
+        hidden: Share (N,) of the gripper that is in space that nobody saw [-].
+        between: Share (N,) of the space between the open fingers that other objects fill [-].
+        beneath: Share of the strip about the object in which others are higher than it [-].
+    """
 
     room: HandRoom
     hidden: FloatArray
+    between: FloatArray
+    beneath: float
 
 
 def contact_quality(grasps: Grasps, gripper: GripperModel) -> FloatArray:
@@ -93,6 +102,8 @@ FEATURES = (
     "touching",
     "crowded",
     "hidden",
+    "between",
+    "beneath",
     "volume",
     "height",
 )
@@ -137,6 +148,8 @@ def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, 
         np.minimum(about.room.touching / 0.2, 1.0),
         about.room.crowded,
         about.hidden,
+        np.minimum(about.between / 0.3, 1.0),
+        np.full(len(tilt), min(about.beneath / 0.5, 1.0)),
         np.full(len(tilt), volume),
         np.full(len(tilt), body.height / 0.1),
     )

@@ -35,6 +35,10 @@ _MARGIN = 0.005
 """The gripper's points stay this far above what stands beside the object [m]; a round figure."""
 _ABOVE_TABLE = 0.0005
 """The gripper's points stay this far above the table [m]: less than the gap that fingertips keep from it."""
+_HIGHER = 0.005
+"""What is this much higher than the object's nearest part lies on it or hems it in [m]: one cell."""
+_RING = 4
+"""Cells about the object's footprint in which that is looked for [-]: 2 cm, which a finger needs beside it."""
 _RANGE = 0.32
 """The grid reaches this far from the object's middle along x and y [m]: wide enough for gripper and
 wrist."""
@@ -85,7 +89,7 @@ class SceneHeights:
         gripper: GripperModel,
         least: float = LEAST_HEIGHT,
     ) -> None:
-        self._gripper = _gripper_points(gripper)
+        self._model, self._gripper = gripper, _gripper_points(gripper)
         self._origin = shape[:, :2].mean(axis=0) - _RANGE
         self._cells = round(2.0 * _RANGE / _CELL)
         height = np.ascontiguousarray(points[:, 2])
@@ -131,6 +135,21 @@ class SceneHeights:
             touching[slanted] = np.maximum(touching[slanted], beside)
         return HandRoom(into.astype(float), touching.astype(float), crowded.astype(float))
 
+    def between(self, T_base_gripper: FloatArray) -> FloatArray:
+        """Share (N,) of the space between the open fingers at poses (N, 4, 4) that is within what was seen [-]."""
+        T = T_base_gripper.astype(np.float32)
+        points = _between_points(self._model) @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
+        return np.mean(points[:, :, 2] < self._here[self._lookup(points)] - np.float32(_SLACK), axis=1).astype(float)
+
+    def beneath(self, shape: NDArray[np.float32]) -> float:
+        """Share of the strip about an object (P, 3) in which something is higher than the object beside it [-]."""
+        own = np.full(self._cells**2, -np.inf, np.float32)
+        np.maximum.at(own, self._lookup(shape), shape[:, 2])
+        own = own.reshape(self._cells, -1)
+        strip = ndimage.binary_dilation(own > -np.inf, iterations=_RING)
+        beside = ndimage.maximum_filter(own, 2 * _RING + 1)
+        return float(np.mean(self._here.reshape(own.shape)[strip] > beside[strip] + np.float32(_HIGHER)))
+
     def clear(self, T_base_gripper: FloatArray, tilted: BoolArray) -> tuple[BoolArray, FloatArray]:
         """Which poses the open gripper can take, and come to, without touching anything; arguments as of `room`.
 
@@ -169,6 +188,15 @@ def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]
     """Points (N, 3) that fill a box no more than a step apart."""
     axes = [np.linspace(low, high, int(np.ceil((high - low) / step)) + 1) for low, high in (x, y, z)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+@cache
+def _between_points(gripper: GripperModel) -> NDArray[np.float32]:
+    """Points (N, 3) between the open fingers, from the upper edge of the pads to the tips, in the gripper frame."""
+    half_open, across = gripper.max_opening / 2.0, gripper.finger_half_width
+    top = gripper.pad_depth(gripper.max_opening) - gripper.pad_half_size[1]
+    tip = gripper.fingertip_depth(gripper.max_opening)
+    return _grid((-half_open, half_open), (-across, across), (top, tip), 2.0 * _CELL).astype(np.float32)
 
 
 @cache

@@ -26,6 +26,8 @@ WEIGHTS = (
     -1.2304,  # touching
     -3.4557,  # crowded
     -0.4909,  # hidden
+    0.0000,  # between
+    0.0000,  # beneath
     0.5163,  # volume
     -0.7319,  # height
 )

@@ -141,11 +141,12 @@ class AnalyticGraspGenerator:
         rows, T_base_gripper, room = rows[clear], T_base_gripper[clear], room.of(clear)
         volume = scene.gripper_points(T_base_gripper, _EVERY)
         hidden = depth.hidden(volume.reshape(-1, 3).astype(float)).reshape(volume.shape[:2]).mean(axis=1)
+        about = Surroundings(room, hidden, scene.between(T_base_gripper), scene.beneath(shape))
         return Proposals(
             # By the pose that the caller has for the camera: the arm then goes to where the table says the object is.
             T_camera_gripper=geometry.invert(T) @ T_base_gripper,
             width=grasps.width[rows],
-            features=features(grasps.of(rows), tried.tilt[rows], Surroundings(room, hidden), body, self._hand),
+            features=features(grasps.of(rows), tried.tilt[rows], about, body, self._hand),
             sampled=len(tried),
         )
 

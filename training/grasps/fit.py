@@ -9,7 +9,9 @@ python -m toolhand.training.grasps.fit check held_out.npz --plot reliability.png
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,6 +20,8 @@ from scipy.special import expit
 from toolhand.agent_node.console.terminal import say
 from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
 from toolhand.sim.camera.sensor import make_sensor
+from toolhand.sim.objects.chosen import choose_sets
+from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.clutter import Clutter, clutter_scene
 from toolhand.tool_nodes.geometry import backproject
 from toolhand.tool_nodes.grasp import fitted
@@ -60,6 +64,8 @@ PRIOR = {
     "touching": -1.5,
     "crowded": -1.0,
     "hidden": -1.5,
+    "between": -1.0,
+    "beneath": -1.0,
 }
 """What the weights are drawn to where trials are few [-]: the signs follow from mechanics, the sizes are guesses. What
 is not named is drawn to 0 and has either sign."""
@@ -75,9 +81,27 @@ _BINS = 10
 """Bins of equal numbers of a reliability table [-]."""
 
 
-def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
-    """(features, held, whether it was the best) of some grasps in one scene, by true masks."""
-    scene = clutter_scene(kind, seed, n=1 if kind == "single" else _IN_CLUTTER)
+class Tried(NamedTuple):
+    """A grasp that was tried.
+
+    Attributes:
+        x: Its features (F,).
+        held: It held the object, and nothing else.
+        best: No other grasp of the object was thought better.
+        family: Kind of the object.
+        clutter: How the scene's objects lie.
+    """
+
+    x: FloatArray
+    held: bool
+    best: bool
+    family: str
+    clutter: Clutter
+
+
+def tried(seed: int, kind: Clutter, sets: Sequence[str] = ("generated",)) -> list[Tried]:
+    """Some grasps of objects of some sets in one scene, by true masks."""
+    scene = clutter_scene(kind, seed, sets, n=1 if kind == "single" else _IN_CLUTTER)
     hand = TrialHand(scene)
     world = hand.world
     camera = RayCamera(
@@ -93,6 +117,7 @@ def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
     cloud = backproject(frame.depth, frame.K)
     rng = np.random.default_rng([seed, 0x67])
     visible = [k for k in range(len(scene.objects)) if int((frame.ids == k).sum()) >= _LEAST_PX]
+    families = [find_asset(placed.item).name for placed in scene.objects]
     found = []
     for k in rng.permutation(visible)[:_OBJECTS]:
         try:
@@ -106,7 +131,7 @@ def tried(seed: int, kind: Clutter) -> list[tuple[FloatArray, bool, bool]]:
             row = order[rank]
             trial = hand.grasp(frame.T_base_camera @ proposed.T_camera_gripper[row], scene.objects[k].id)
             if trial is not None:
-                found.append((proposed.features[row], trial.held, rank == 0))
+                found.append(Tried(proposed.features[row], trial.held, rank == 0, families[k], kind))
     return found
 
 
@@ -160,13 +185,14 @@ def main() -> None:
     trying.add_argument("--out", type=Path, required=True)
     trying.add_argument("--first-seed", type=int, default=0)
     trying.add_argument("--scenes", type=int, default=300)
+    trying.add_argument("--objects", default="generated", help="sets, or folders of meshes")
     fitting = commands.add_parser("fit", help="fit the probabilities, and write tool_nodes/grasp/fitted.py")
     fitting.add_argument("files", type=Path, nargs="+")
     checking = commands.add_parser("check", help="how reliable the probabilities are")
     checking.add_argument("files", type=Path, nargs="+")
     options = parser.parse_args()
     if options.command == "try":
-        _try(options.out, options.first_seed, options.scenes)
+        _try(options.out, options.first_seed, options.scenes, choose_sets(options.objects))
         return
     x, held, best = _read(options.files)
     if options.command == "fit":
@@ -193,13 +219,14 @@ def _say(p: FloatArray, held: BoolArray, what: str) -> None:
         say(f"  said {said:.3f}  held {was:.3f}  n {n}")
 
 
-def _try(out: Path, first_seed: int, scenes: int) -> None:
-    rows: list[tuple[FloatArray, bool, bool]] = []
+def _try(out: Path, first_seed: int, scenes: int, sets: Sequence[str]) -> None:
+    rows: list[Tried] = []
     for k, seed in enumerate(range(first_seed, first_seed + scenes)):
-        rows += tried(seed, KINDS[k % len(KINDS)])
+        rows += tried(seed, KINDS[k % len(KINDS)], sets)
         if rows:
-            x, held, best = (np.array(column) for column in zip(*rows, strict=True))
-            np.savez(out, x=x, held=held, best=best)
+            columns = dict(zip(Tried._fields, map(np.array, zip(*rows, strict=True)), strict=True))
+            np.savez(out, **columns)
+            held, best = columns["held"], columns["best"]
             say(f"{k + 1} scenes, {len(rows)} grasps, {held.mean():.3f} held, best {held[best].mean():.3f}")
 
 
