@@ -254,6 +254,8 @@ class _Episode:
         )
 
     def _ask_spot(self, item: PicturePoint | None = None, at: PicturePoint | None = None) -> ToolCall:
+        if self._command.relation == "moved" and not (item or at):
+            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, wording.FROM_NOWHERE))
         place = FreeSpaceRequest("at", point=at) if at else self._command.place()
         asked: dict[str, Any] = {"place": place_document(place, [] if at else self._references)}
         return ToolCall("robot.find_place", asked | ({"item": [round(v, 4) for v in item]} if item else {}))

@@ -13,6 +13,9 @@ from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, length_words
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
+FROM_NOWHERE = "what I hold stands nowhere, so I do not know from where that way begins: say where to put it"
+"""Why an object that is held cannot be moved by so much."""
+
 
 def untagged(text: str) -> str:
     """Text from tools and pictures is data: it must not open or close a tag of a turn."""
