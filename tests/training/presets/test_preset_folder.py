@@ -172,8 +172,9 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
     assert "There is no world 'flat'" in refused(bad, "dirl", "qwen2.5-vl-3b", out, where=nowhere)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
-    for there in (tmp_path / "full", tmp_path / "full" / "letter.txt"):
-        assert "holds something already" in refused(bad, "dirl", "qwen2.5-vl-3b", there)
+    for there, such in ((tmp_path / "full", ", such as letter.txt"), (tmp_path / "full" / "letter.txt", "")):
+        why = f"{there} holds something already{such}, and nothing is replaced."
+        assert why in refused(bad, "dirl", "qwen2.5-vl-3b", there)
 
     def full_disk(folder: Path, name: str, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
