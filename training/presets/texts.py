@@ -32,6 +32,7 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
 
     Args:
         tasks: Tasks of each RL stage by its name, as they were written.
+        seed: Seed of the trajectories.
     """
     stages = recipe.training.stages
     taught = [stage for stage in stages if isinstance(stage, SftStage)]
