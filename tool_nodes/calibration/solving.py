@@ -118,6 +118,7 @@ def solve(
             IMAGE_UNUSABLE for corners that fit no pose of the board.
     """
     check_poses(robot, joints, on_hand)
+    _require_pinhole(K, size)
     kinematics = Kinematics(robot)
     points = board.corners
     C = []
@@ -137,6 +138,23 @@ def solve(
     )
     _require_certainty(hand_eye)
     return hand_eye
+
+
+def _require_pinhole(K: FloatArray, size: tuple[int, int]) -> None:
+    """Raises ToolError INVALID_ARGUMENT for intrinsics that no fit can begin with."""
+    (fx, _, cx), (_, fy, cy), (width, height) = K[0], K[1], size
+    plain = np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+    if not np.isfinite(K).all():
+        wrong = "they must be finite numbers"
+    elif not (fx > 0.0 and fy > 0.0):
+        wrong = f"fx and fy must be above 0 px, got {fx:g} and {fy:g}"
+    elif not (0.0 <= cx < width and 0.0 <= cy < height):
+        wrong = f"cx and cy must lie in a picture of {width} x {height} px, got {cx:g} and {cy:g}"
+    elif not np.array_equal(K, plain):
+        wrong = f"but for fx, fy, cx and cy they must be those of a pinhole without skew, got {K.ravel().tolist()}"
+    else:
+        return
+    raise invalid(f"The intrinsics are no camera's: {wrong}.", "Take the camera_info of this camera, at this size.")
 
 
 def _require_intrinsics(checked: IntrinsicsCheck, K: FloatArray) -> None:

@@ -95,6 +95,26 @@ def test_intrinsics_of_another_camera_are_named(camera: CameraPlace) -> None:
     assert "another camera's: cx is" in complaint(rig, taken, K=K)
 
 
+@pytest.mark.parametrize(
+    ("entry", "value", "words"),
+    [
+        ((0, 0), np.nan, "they must be finite numbers"),
+        ((1, 2), np.inf, "they must be finite numbers"),
+        ((0, 0), 0.0, "fx and fy must be above 0 px, got 0 and 627.874"),
+        ((1, 1), -600.0, "fx and fy must be above 0 px, got 627.874 and -600"),
+        ((0, 2), -1.0, "cx and cy must lie in a picture of 640 x 480 px, got -1 and 239.5"),
+        ((1, 2), 480.0, "cx and cy must lie in a picture of 640 x 480 px, got 319.5 and 480"),
+        ((0, 1), 3.0, "but for fx, fy, cx and cy they must be those of a pinhole without skew, got [627.8"),
+        ((2, 2), 2.0, "but for fx, fy, cx and cy they must be those of a pinhole without skew, got [627.8"),
+    ],
+)
+def test_intrinsics_that_no_fit_can_begin_with_are_refused(entry: tuple[int, int], value: float, words: str) -> None:
+    rig, taken = measured("wrist", 0)
+    K = rig.model.K.copy()
+    K[entry] = value
+    assert complaint(rig, taken, K=K).startswith(f"The intrinsics are no camera's: {words}")
+
+
 def test_images_of_a_lens_that_was_not_rectified_are_named() -> None:
     rig, taken = measured("wrist", 0)
     K = rig.model.K
