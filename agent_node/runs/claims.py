@@ -60,11 +60,7 @@ def claim(
     except (OSError, PlainJsonError) as error:
         raise invalid(f"{path} cannot be read: {why(error)}.") from error
     if differing := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
-        named = ", ".join(_with_value(key, there.get(key)) for key in differing)
+        short = {key: f" ({v!s:.60})" for key, v in there.items() if isinstance(v, (str, int, float)) and v != ""}
+        named = ", ".join(key + short.get(key, "") for key in differing)
         message = f"{folder} was begun with another {named}. {other(there)}".strip()
         raise invalid(message, "Name another folder, or give the same options to go on with it.")
-
-
-def _with_value(key: str, value: Any) -> str:
-    """A key with the value that was noted, where that is short to say."""
-    return f"{key} ({value!s:.60})" if isinstance(value, (str, int, float)) and value != "" else key

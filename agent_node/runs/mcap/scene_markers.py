@@ -62,7 +62,6 @@ class TruthLog:
 
     Attributes:
         times: (N,) [s], on the recorder's clock, not decreasing.
-        shapes: S of them.
         positions: (N, S, 3) of their centres in the base frame [m].
         quats_wxyz: (N, S, 4) of their axes.
     """
