@@ -98,7 +98,7 @@ LONGEST_README = 900
 LONGEST_PAGE = 2400
 """Words of a page that are written by hand."""
 
-MOST_WORDS = 39_900
+MOST_WORDS = 40_000
 """Words of README, CHANGELOG and docs together that are written by hand, as `wc -w` counts them, signs of tables
 included."""
 
