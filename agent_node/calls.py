@@ -27,7 +27,8 @@ MAX_CALL_LENGTH = 20_000
 
 _SHOWN = 40
 """Characters before a fault that are quoted [-]."""
-_NATIVE = re.compile(r'\{(?:"name": ("(?:[^"\\]|\\.)*"), )?"arguments": (.*)\}', re.DOTALL)
+_JSON_STRING = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+_NATIVE = re.compile(rf'\{{(?:"name": ({_JSON_STRING}), )?"arguments": (.*)\}}', re.DOTALL)
 """A call that a server has written in a form of its own, as `toolhand.agent_node.policies.chat.canonical` says it."""
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|[{}]", re.DOTALL)
 

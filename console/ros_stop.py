@@ -203,7 +203,7 @@ class RosStopper:
         from toolhand.tool_nodes.ros.link import RosLink
         from toolhand.tool_nodes.ros.stop_state import QOS
 
-        link = RosLink({}).__enter__()
+        link = RosLink({}, name="toolhand_console_stop").__enter__()
         group = ReentrantCallbackGroup()
         clients = {name: link.node.create_client(Trigger, name, callback_group=group) for name in (STOP, RESET)}
         one_by_one = MutuallyExclusiveCallbackGroup()

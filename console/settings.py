@@ -144,7 +144,7 @@ class ConsoleSettings:
             document = json.loads(line)
         except ValueError as error:
             raise invalid(f"The settings of the console are no JSON: {error}.", "Type: toolhand console") from error
-        return record_of(cls, document)
+        return record_of(cls, document, at="settings")
 
 
 def main() -> None:

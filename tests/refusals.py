@@ -1,6 +1,7 @@
 """A refusal: one error of a code, whose words name what is wrong."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -9,12 +10,13 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 
 @contextlib.contextmanager
-def refused(code: ErrorCode, *words: str, within: int = 0) -> Iterator[pytest.ExceptionInfo[ToolError]]:
+def refused(code: ErrorCode, *words: str, hint: str = "", within: int = 0) -> Iterator[pytest.ExceptionInfo[ToolError]]:
     """The block must end in a ToolError.
 
     Args:
         code: The error's.
         words: Patterns that its message and hint hold.
+        hint: Pattern that its hint alone holds.
         within: Greatest length of both [characters]; 0 for any.
     """
     with pytest.raises(ToolError) as caught:
@@ -22,4 +24,5 @@ def refused(code: ErrorCode, *words: str, within: int = 0) -> Iterator[pytest.Ex
     assert caught.value.code is code, caught.value
     for word in words:
         caught.match(word)
+    assert re.search(hint, caught.value.hint), caught.value.hint
     assert not within or len(str(caught.value)) < within

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 NUMERIC = ("tool_nodes", "sim", "agent_node", "bench")
 """Rooms whose constants are physical quantities, thresholds and budgets."""
@@ -45,6 +47,7 @@ def undocumented(source: str) -> Iterator[str]:
             yield from names
 
 
+@pytest.mark.essential
 def test_every_numeric_constant_is_explained() -> None:
     files = [file for room in NUMERIC for file in (ROOT / room).rglob("*.py") if file.stem not in NAMED_ELSEWHERE]
     found = {str(file.relative_to(ROOT)): list(undocumented(file.read_text(encoding="utf-8"))) for file in files}

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 OURS = ("tool_nodes", "sim", "agent_node", "training", "bench", "console", "toolhand")
 ROOMS = (*OURS, "ros2_ws/src/rclpy_zenoh/rclpy_zenoh")
@@ -26,6 +28,7 @@ def fragments(source: str) -> Iterator[str]:
                 yield f"{node.name}: {found[1]}"
 
 
+@pytest.mark.essential
 def test_arguments_are_described_in_noun_phrases() -> None:
     files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
     found = {str(file.relative_to(ROOT)): list(fragments(file.read_text(encoding="utf-8"))) for file in files}

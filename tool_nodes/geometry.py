@@ -226,7 +226,7 @@ def principal_point(cloud: NDArray[np.floating], size: tuple[int, int], focal_px
     width, height = size
     for step in (max(len(cloud) // 2003, 1), 1):  # a few points will do; where none of them is known, all are looked at
         looked_at = np.arange(0, len(cloud), step)
-        chosen = looked_at[cloud[looked_at, 2] > 0]
+        chosen = looked_at[(cloud[looked_at, 2] > 0) & np.isfinite(cloud[looked_at]).all(axis=1)]
         if len(chosen):
             break
     else:

@@ -33,12 +33,7 @@ def require_known(deeds: Sequence[DoneDeed]) -> None:
 
 
 def taken_back(robot: RobotMemory) -> PlanAct:
-    """The act that takes the last deed back.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where nothing was done, OBJECT_NOT_FOUND where it is not known where the object
-            stood or where it is.
-    """
+    """The act that takes the last deed back. Raises ToolError as `to_take_back`."""
     deed, before, now = to_take_back(robot)
     ref = ObjectRef("it") if now is None else called(deed.object, now.point)
     return PlanAct("put", (ref,), (PlacePart("point", point=before.point),))
@@ -49,7 +44,7 @@ def put_back(robot: RobotMemory, obj: str = "") -> PlanAct:
 
     Args:
         robot: The memory.
-        object: Plain name of the object; empty for the one that is held or was moved last.
+        obj: Plain name of the object; empty for the one that is held or was moved last.
 
     Raises:
         ToolError: As `taken_back`.

@@ -48,6 +48,7 @@ class HttpSettings(HttpOptions):
     """How the server listens, and what it bears.
 
     Attributes:
+        sessions: Most sessions at a time.
         body_bytes: Largest request body.
         header_s: A connection must have shown the token, and a later request its headers, within this [s].
         body_s: A request's body must have come within this [s].

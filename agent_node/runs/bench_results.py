@@ -47,6 +47,7 @@ class BenchResult:
         began: ISO 8601 time in UTC.
         wall_s: How long it took [s].
         exit_status: 0 where it found what it should.
+        version: Version of Toolhand.
         machine: Processor, cores, system and Python that it was measured on.
         out: Folder of its records, where it was given one; else empty.
         document: The document of `--json`: tables, outcomes and failures.

@@ -60,5 +60,7 @@ def claim(
     except (OSError, PlainJsonError) as error:
         raise invalid(f"{path} cannot be read: {why(error)}.") from error
     if differing := sorted(key for key in {*there, *wanted} if there.get(key) != wanted.get(key)):
-        message = f"{folder} was begun with another {', '.join(differing)}. {other(there)}".strip()
+        short = {key: f" ({v!s:.60})" for key, v in there.items() if isinstance(v, (str, int, float)) and v != ""}
+        named = ", ".join(key + short.get(key, "") for key in differing)
+        message = f"{folder} was begun with another {named}. {other(there)}".strip()
         raise invalid(message, "Name another folder, or give the same options to go on with it.")

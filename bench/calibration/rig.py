@@ -67,6 +67,9 @@ class Rig:
 
     Args:
         seed: Seeds the places, the noise and the planner.
+        board: The board as it is said to be.
+        printed: The board as it was printed.
+        mirrored: The print is mirrored.
         table_m: Height of the board's table over the base [m].
         encoder_rad: Standard deviation of an encoder's error [rad].
     """

@@ -32,6 +32,7 @@ def keep_images(watch: Watch, record: GraspRecord, folder: Path, name: str) -> t
     Args:
         watch: The attempt, before anything is taken away.
         record: Its record, without the images.
+        name: Beginning of their names.
 
     Returns:
         Names of the files: the image with the mask, the one with the grasp, and the film, as far as there are any.

@@ -48,6 +48,7 @@ class MaskJob:
     """One scene, seen by one sensor.
 
     Attributes:
+        kind: One of KINDS.
         seed: Seed of the scene and of the sensor's noise.
         objects: Object set of the clutter.
         unknown: True where perception knows none of the products that stand in the scene.

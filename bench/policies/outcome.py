@@ -46,6 +46,7 @@ class PolicyOutcome:
 
     Attributes:
         policy: Name as it was typed.
+        kind, seed, split: Those of the task.
         text: Sentence of the operator.
         scored: False where an infrastructure error left it without a score: it counts as a failure.
         success: The task's own judge found everything as asked for.

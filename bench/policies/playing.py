@@ -167,6 +167,7 @@ def outcome_of(begun: PolicyOutcome, deed: bool, episode: Episode, score: Score 
         deed: The arm is to do something; else the task is a question.
         episode: The whole conversation.
         score: The task's own score; None where an infrastructure error left none.
+        why: Why there is no score; empty where there is one.
     """
     right = score is not None and score.success
     replies = [turn.as_sampled for turn in episode.turns]

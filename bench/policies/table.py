@@ -77,7 +77,11 @@ def share(count: int, n: int) -> dict[str, Any]:
 
 
 def policy_row(policy: str, outcomes: Sequence[PolicyOutcome], planned: int) -> dict[str, Any]:
-    """What a policy did."""
+    """What a policy did.
+
+    Args:
+        planned: Tasks that there are to be.
+    """
     row: dict[str, Any] = {"policy": policy, "n": len(outcomes), "missing": max(0, planned - len(outcomes))}
     row["unscored"] = sum(not outcome.scored for outcome in outcomes)
     for name, (_, _, counts, meant) in RATES.items():

@@ -244,6 +244,7 @@ class Fuzzed:
     """What came of many calls.
 
     Attributes:
+        n: Number of calls.
         codes: How often each code was the answer; "" counts calls that were carried out.
         commands: Trajectories and jaw openings that reached the arm.
         motions: Motions that the guard let through.
@@ -272,6 +273,7 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
     """Make n calls of the tools of all suites, the first half with a guard in mode auto, the other in a dry run.
 
     Args:
+        n: Number of calls.
         ground: The range; nothing on it moves.
         progress: Called now and then with how many are done.
     """

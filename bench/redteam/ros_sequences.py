@@ -94,6 +94,7 @@ def run_graph_sequences(n: int, seed: int, progress: Callable[[int], None]) -> S
     """Run n sequences on a graph that is started for them.
 
     Args:
+        n: Number of sequences.
         seed: Seed of the order and the moments; timing on a graph differs from run to run.
         progress: Hears the number of each before it begins.
 

@@ -343,6 +343,7 @@ class Sequences:
     """What came of many sequences.
 
     Attributes:
+        n: Number of sequences.
         events: How often each event and each request happened.
         codes: How the requests ended; "done" where they were carried out.
         stale: Requests that a stop met, or that were made while one was latched.

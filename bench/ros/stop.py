@@ -90,6 +90,7 @@ def measure_stops(
     Args:
         node: Spun by an executor in another thread; its graph is free-running.
         n: Number of stops.
+        seed: Seed of the moments.
         on_sample: Gets each sample at once.
 
     Raises:

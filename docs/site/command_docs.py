@@ -1,7 +1,7 @@
 """The tables of docs/reference/command_line.md: every command with the beginning of the summary that its help has.
 
-`python -m docs.site.command_docs` writes them below the page's headings; `--check` only says whether they are
-stale, and exits with status 1 then. A command that no heading names stands below the last one.
+`python -m docs.site.command_docs` writes them between the page's markers; `--check` only says whether they are stale,
+and exits with status 1 then. A command that no other table names stands in the last one.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from docs.site import blocks
 from toolhand.cli.commands import COMMANDS, CliCommand, Group
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/command_line.md"
 SECTIONS: Mapping[str, str] = {
-    "Operate": "run talk dialogue runs open replay view scene up stop robot approve console",
-    "Tools": "objects tools call mcp mock ros serve models engines",
-    "Learn": "rollouts data train",
-    "Check and measure": "",
+    "operate": "run talk dialogue runs open replay view scene up stop robot approve console",
+    "tools": "objects tools call mcp mock ros serve models engines",
+    "learn": "rollouts data train",
+    "check": "",
 }
-"""First words of the commands of each heading, in their order; the last one has all others but BENCH."""
+"""First words of the commands of each table, in their order; the last one has all others but BENCH."""
 BENCH = "bench"
 """Benchmarks are listed by `toolhand bench`: a new one changes no page."""
-_TABLE = re.compile(r"^\| `toolhand` \| \|\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def shown(summary: str) -> str:
@@ -47,15 +47,11 @@ def table(names: list[str]) -> str:
 
 
 def filled(page: str) -> str:
-    """The page with its tables as they are to be. Raises ValueError where it has not one for each heading."""
-    chosen = [[name for name in words.split() if name in COMMANDS] for words in SECTIONS.values()]
-    listed = {name for names in chosen for name in names}
-    chosen[-1] += [name for name in COMMANDS if name not in {*listed, BENCH}]
-    tables = iter([table(names) for names in chosen])
-    fresh, count = _TABLE.subn(lambda _: next(tables, ""), page)
-    if count != len(chosen):
-        raise ValueError(f"{PAGE} has {count} tables of commands, not {len(chosen)}")
-    return fresh
+    """The page with its tables as they are to be. Raises ToolError INVALID_ARGUMENT without a table's markers."""
+    chosen = {block: [name for name in words.split() if name in COMMANDS] for block, words in SECTIONS.items()}
+    listed = {name for names in chosen.values() for name in names}
+    chosen["check"] = [name for name in COMMANDS if name not in {*listed, BENCH}]
+    return blocks.filled(page, {block: table(names) for block, names in chosen.items()})
 
 
 def main(arguments: list[str]) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.site.blocks import filled
 from docs.site.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
 from docs.site.tool_families import suite_title
 from toolhand.agent_node.protocol import BOXED, Protocol, load_protocol
@@ -24,7 +25,6 @@ from toolhand.tool_nodes.tools.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/papers.md"
-_BLOCK = re.compile(r"(<!-- (?P<name>\w+):begin -->\n).*?(<!-- (?P=name):end -->\n)", re.DOTALL)
 
 _FIGURE_8_KEYWORDS = frozenset({"type", "description", "properties", "required"})
 """Keywords of JSON schemas that E-ViC's figure 8 writes."""
@@ -116,18 +116,6 @@ def _wrapped(text: str) -> str:
     whole = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\0"), text)  # no break within code
     lines = textwrap.fill(whole, 120, break_on_hyphens=False, break_long_words=False)
     return lines.replace("\0", " ") + "\n"
-
-
-def filled(page: str, blocks: Mapping[str, str]) -> str:
-    """The page with every block between its markers.
-
-    Raises:
-        RuntimeError: The page's markers are not those of the blocks, each once.
-    """
-    found = [match["name"] for match in _BLOCK.finditer(page)]
-    if sorted(found) != sorted(blocks):
-        raise RuntimeError(f"{PAGE} has the blocks {', '.join(found) or 'none'}; it needs {', '.join(blocks)}")
-    return _BLOCK.sub(lambda match: match[1] + blocks[match["name"]] + match[3], page)
 
 
 def main(arguments: list[str]) -> int:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.site.blocks import filled
 from docs.site.tables import cell
 from toolhand.bench.commands.grasp import AS_MEASURED
 from toolhand.bench.grasp.rows import DISAGREEMENTS
@@ -81,15 +82,7 @@ def _copied(source: Path, target: Path) -> bool:
 def _fill(page: str, text: str) -> None:
     """Put text between the markers of a page."""
     path = RESULTS / page
-    path.write_text(filled(path.read_text(encoding="utf-8"), text), encoding="utf-8")
-
-
-def filled(page: str, text: str) -> str:
-    """A page with a text between its markers. Raises ToolError INVALID_ARGUMENT where it has none."""
-    whole = re.compile(r"(<!-- runs:begin -->\n).*?(<!-- runs:end -->\n)", re.DOTALL)
-    if not whole.search(page):
-        raise invalid("The page has no markers runs:begin and runs:end.")
-    return whole.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
+    path.write_text(filled(path.read_text(encoding="utf-8"), {"runs": text}), encoding="utf-8")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

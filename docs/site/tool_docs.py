@@ -163,7 +163,8 @@ def make_documents(suites: Sequence[str] | None = None) -> Documents:
         parts += ["Arguments of several tools:\n", "\n".join(shared) + "\n"] if shared else []
         parts += [_entry(spec, answers[spec.name], shared, opening) for spec in tools]
     parts.append(model_table())
-    return Documents("\n".join(parts), images)
+    page = "\n".join(parts)
+    return Documents(f"<!-- tools:begin -->\n{page}<!-- tools:end -->\n", images)
 
 
 def write(documents: Documents, root: Path | None = None) -> None:

@@ -107,6 +107,7 @@ def make_sensor(names: str, camera: str, seed: int) -> SensorModel:
     Args:
         names: NAME of the group `toolhand.sensor`, for both cameras; or SCENE+WRIST.
         camera: "scene", "wrist", or another one, which has the sensor of the scene camera.
+        seed: Seed of the station.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown name.

@@ -167,7 +167,9 @@ class MockDataset:
 
     Attributes:
         name: Name of the data set.
+        seed: Seed it was recorded with.
         n: Number of frames.
+        made: How it was made.
     """
 
     folder: Path
@@ -210,7 +212,9 @@ def write_dataset(folder: str | Path, frames: Iterable[MockFrame], n: int, seed:
     Args:
         folder: Where; it may not exist yet, or must be empty.
         frames: Written one by one, as they come.
+        n: Number of frames.
         seed: Seed that the frames were recorded with.
+        made: How they were made.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a folder that holds something, UNAVAILABLE where it cannot be written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,22 +27,24 @@ from toolhand.tool_nodes.results import ToolError, invalid
 from toolhand.tool_nodes.ros import parameters
 from toolhand.tool_nodes.ros.parameters import one_of
 
-FAULTS = (
-    "",
-    "gripper_jam",
-    "controller_abort",
-    "controller_hang",
-    "arm_deaf",
-    "camera_black",
-    "camera_nan_depth",
-    "camera_stale",
-    "camera_wrong_encoding",
-    "camera_no_info",
-    "clock_pause",
-    "clock_jump",
-    *DRIVER_FAULTS,
-)
-"""Values of the parameter `fault`, for tests of what others do about it.
+_OWN_CONTROLLERS = ("ideal", "kortex")
+"""Drivers with which controllers and clock are the simulator's own."""
+FAULTS: Mapping[str, tuple[str, ...]] = {
+    "": DRIVERS,
+    "gripper_jam": DRIVERS,
+    "controller_abort": _OWN_CONTROLLERS,
+    "controller_hang": _OWN_CONTROLLERS,
+    "arm_deaf": _OWN_CONTROLLERS,
+    "camera_black": DRIVERS,
+    "camera_nan_depth": DRIVERS,
+    "camera_stale": DRIVERS,
+    "camera_wrong_encoding": DRIVERS,
+    "camera_no_info": DRIVERS,
+    "clock_pause": _OWN_CONTROLLERS,
+    "clock_jump": _OWN_CONTROLLERS,
+    **dict.fromkeys(DRIVER_FAULTS, ("kortex",)),
+}
+"""Values of the parameter `fault`, for tests of what others do about it, and the drivers that have each.
 
 gripper_jam: the jaws stay where they are, so that goals end as stalled. controller_abort: trajectories are aborted
 halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
@@ -110,7 +113,7 @@ class Settings:
     sensor: str = DEFAULT_SENSOR
     zed_names: Annotated[str, one_of(tuple(ZED))] = "new"
     simulator: SimulatorName = "toolhand"
-    fault: Annotated[str, one_of(FAULTS)] = ""
+    fault: Annotated[str, one_of(tuple(FAULTS))] = ""
     fault_goal: Annotated[int, Interval(ge=0, le=1000)] = 0
     fault_share: Annotated[float, Interval(ge=0.0, le=1.0)] = 0.0
 
@@ -145,12 +148,9 @@ def _consistent(settings: Settings) -> Settings:
     require_sensor(settings.sensor)
     if settings.driver == "ros2_control" and (settings.lockstep or settings.real_time_factor != 1.0):
         raise invalid("With driver:=ros2_control time passes as on the wall: lockstep:=false real_time_factor:=1.0.")
-    if settings.driver == "ros2_control" and settings.fault.startswith(("controller_", "arm_", "clock_")):
-        raise invalid(
-            f"With driver:=ros2_control clock and controllers are elsewhere: {settings.fault} is no fault here."
-        )
-    if settings.fault in DRIVER_FAULTS and settings.driver != "kortex":
-        raise invalid(f"The fault {settings.fault} is one of the driver kortex: start with driver:=kortex.")
+    if settings.driver not in (have := FAULTS[settings.fault]):
+        what = f"The driver {settings.driver} has no fault {settings.fault}"
+        raise invalid(f"{what}: start with driver:={' or '.join(have)}.")
     return settings
 
 

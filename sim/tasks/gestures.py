@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -60,9 +61,8 @@ class UntouchedTask(SceneTask):
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
-        return _untouched_but(
-            history, "hand_stayed" if self.hand_stays else "", hand_way(history) <= HAND_STILL_M, "the hand moved"
-        )
+        stays = [("hand_stayed", hand_way(history) <= HAND_STILL_M, "the hand moved")] if self.hand_stays else []
+        return _untouched(history, stays)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ParkedTask(SceneTask):
             parked = bool(np.linalg.norm(history.hand[-1] - history.parked_hand) <= HAND_HOME_M)
         elif history.hand is not None:
             parked = True  # nothing was logged: it has not moved since the last command, which ended there
-        return _untouched_but(history, "parked", parked, "the arm is not parked")
+        return _untouched(history, [("parked", parked, "the arm is not parked")])
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class PointTask(SceneTask):
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task."""
         pointed = any(run_end(self._over(history, name), POINTING_S) is not None for name in self.ids)
-        return _untouched_but(history, "pointed", pointed, f"the hand was not held over {' or '.join(self.ids)}")
+        return _untouched(history, [("pointed", pointed, f"the hand was not held over {' or '.join(self.ids)}")])
 
     @staticmethod
     def _over(history: History, name: str) -> BoolArray:
@@ -222,13 +222,13 @@ class LiftedTask(SceneTask):
         return Score({"held": held, "height": held and right}, not faults, tuple(faults), picked_up=up, meant=self.ids)
 
 
-def _untouched_but(history: History, term: str, true: bool, reason: str) -> Score:
-    """The score of a gesture in which nothing is touched and one term more is true; its name is empty for none."""
+def _untouched(history: History, further: Sequence[tuple[str, bool, str]]) -> Score:
+    """The score of a gesture in which nothing is touched; `further` are terms with the reason where each is false."""
     faults = disturbances(history, set(held_ids(history.before)), UNTOUCHED_M)
     if held_ids(history.after) != held_ids(history.before):
         faults.append("the gripper holds something else than before")
-    terms = {"untouched": not faults} | ({term: true} if term else {})
-    faults += [reason] * (bool(term) and not true)
+    terms = {"untouched": not faults} | {name: true for name, true, _ in further}
+    faults += [reason for _, true, reason in further if not true]
     return Score(terms, not faults, tuple(faults), picked_up=tuple(sorted(history.picked_up)))
 
 

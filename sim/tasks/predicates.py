@@ -87,6 +87,7 @@ def judge_pick(
     Args:
         before: The scene before the robot moved.
         history: Snapshots over at least `hold_s`, first and last included.
+        target_ids: Any one of them counts.
         thresholds: The numbers that decide.
 
     Raises:

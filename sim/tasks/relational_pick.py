@@ -62,16 +62,16 @@ def relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str, 
             if target is not None:
                 words = sentences.COMPARATIVES if len(group) == 2 else sentences.SUPERLATIVES
                 yield target, tuple(word.format(phrase) for word in words[side])
-        yield from _beside_options(scene, phrase, group, scene.objects)
+        yield from _beside_options(scene, phrase, group)
 
 
 def _beside_options(
-    scene: Scene, phrase: str, group: Sequence[PlacedObject], references: Sequence[PlacedObject]
+    scene: Scene, phrase: str, group: Sequence[PlacedObject]
 ) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
     """Those of a group that a relation to some other, uniquely named, object singles out."""
     items = [placed.asset for placed in scene.objects]
     doubtful = Thresholds(margin_m=-0.06, gap_m=0.22)
-    for reference in references:
+    for reference in scene.objects:
         name = reference.asset.name
         if reference in group or sum(sentences.could_mean(name, item) for item in items) != 1:
             continue

@@ -59,6 +59,7 @@ def pick_stages(history: History, target_ids: Sequence[str]) -> Stages:
 
     Args:
         history: Simulator's record of the episode, with one hold at the end.
+        target_ids: Any one of them counts.
     """
     return _furthest(_pick_stages(history, name) for name in target_ids if name in history.poses)
 
@@ -70,6 +71,7 @@ def place_stages(
 
     Args:
         history: Simulator's record of the episode, with the placed object lying still in the last hold.
+        target_ids: Any one of them counts.
 
     Raises:
         ToolError: As of `predicates.place_faults`.

@@ -196,7 +196,7 @@ class SceneTask:
 
     Attributes:
         text: Sentence of the operator.
-        scene: The table before.
+        scene: The table before, with the shapes; judges take positions from the history.
         source: Origin of the goal.
     """
 

@@ -47,8 +47,14 @@ def test_perias_box_with_one_backslash_arrives_as_a_backspace_and_with_two_as_wr
     assert json_call(twice).arguments["bounding_box"] == r"\boxed{700,300,1000,500}"
 
 
-def test_a_control_character_inside_a_string_must_be_escaped() -> None:
-    assert "not valid JSON" in json_call('{"name": "a", "arguments": {"x": "one\ntwo"}}').problem
+@pytest.mark.parametrize("wrong", ["\x00", "\n", r"\q", r"\u12"])
+def test_a_string_with_a_control_character_or_an_unknown_escape_is_refused(wrong: str) -> None:
+    for text in ('{"name": "f", "arguments": {"a": "xWRONG"}}', '{"name": "fWRONG", "arguments": {}}'):
+        problem = json_call(text.replace("WRONG", wrong)).problem
+        assert problem.startswith("the tool call is not valid JSON: Invalid ")
+
+
+def test_a_control_character_that_is_escaped_is_read() -> None:
     assert json_call(r'{"name": "a", "arguments": {"x": "one\ntwo"}}').arguments == {"x": "one\ntwo"}
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 import pytest
 
 from docs.site import paper_docs
-from docs.site.paper_docs import ROOT, filled, make_blocks, protocol_table, tool_table
+from docs.site.blocks import filled
+from docs.site.paper_docs import ROOT, make_blocks, protocol_table, tool_table
 from docs.site.paper_tables import PrintedTool
 from toolhand.agent_node.protocol import load_protocol
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -65,7 +66,7 @@ def test_a_protocol_is_told_in_one_row() -> None:
 def test_a_page_without_the_right_markers_is_refused() -> None:
     page = "<!-- a:begin -->\nold\n<!-- a:end -->\n"
     assert filled(page, {"a": "new\n"}) == page.replace("old", "new")
-    with pytest.raises(RuntimeError, match="has the blocks a; it needs a, b"):
+    with pytest.raises(ToolError, match="has the blocks a; it needs a, b"):
         filled(page, {"a": "", "b": ""})
 
 

@@ -115,5 +115,5 @@ def test_what_is_no_run_is_refused_in_one_sentence(tmp_path: Path) -> None:
     for name in ("nowhere", "other.json"):
         with pytest.raises(ToolError, match=name):
             run_tables.main([str(tmp_path / name)])
-    with pytest.raises(ToolError, match="no markers"):
-        run_tables.filled("no markers here", "text")
+    with pytest.raises(ToolError, match="has the blocks none; it needs runs"):
+        run_tables.filled("no markers here", {"runs": "text"})

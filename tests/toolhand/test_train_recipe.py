@@ -52,7 +52,8 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
     assert "launch.sh" in document["files"]
     status, document = command(*arguments)
     assert (status, document["error_code"]) == (2, "INVALID_ARGUMENT")
-    assert document["answer"].startswith(f"{tmp_path / 'out'} holds something already")
+    why = "holds something already, such as README.md, and nothing is replaced."
+    assert document["answer"].startswith(f"{tmp_path / 'out'} {why}")
 
 
 @pytest.mark.parametrize(

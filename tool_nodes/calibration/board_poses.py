@@ -113,9 +113,8 @@ def check_intrinsics(
     flags = cv2.CALIB_USE_INTRINSIC_GUESS | cv2.CALIB_ZERO_TANGENT_DIST | cv2.CALIB_FIX_K2 | cv2.CALIB_FIX_K3
     placed = [points[own.ids].astype(np.float32) for own in seen]
     pixels = [own.pixels.astype(np.float32) for own in seen]
-    rms, free, lens, _, _, deviations, *_ = cv2.calibrateCameraExtended(
-        placed, pixels, size, K.copy(), None, flags=flags
-    )
+    begin = np.array([[K[0, 0], 0.0, K[0, 2]], [0.0, K[1, 1], K[1, 2]], [0.0, 0.0, 1.0]])  # OpenCV refuses any skew
+    rms, free, lens, _, _, deviations, *_ = cv2.calibrateCameraExtended(placed, pixels, size, begin, None, flags=flags)
     values = np.array([free[0, 0], free[1, 1], free[0, 2], free[1, 2], lens.ravel()[0]])
     count, unknown = sum(len(own.ids) for own in seen), 6 * len(poses)
     squares = sum(

@@ -14,6 +14,7 @@ from toolhand.tool_nodes.calibration.adjustment import SCALE, Adjusted, HandEyeP
 from toolhand.tool_nodes.calibration.board_poses import IntrinsicsCheck, board_pose, check_intrinsics
 from toolhand.tool_nodes.calibration.charuco import CharucoBoard
 from toolhand.tool_nodes.calibration.detection import BoardCorners
+from toolhand.tool_nodes.camera_checks import BadMessage, require_pinhole
 from toolhand.tool_nodes.geometry import invert, pose
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.robot_model import RobotModel
@@ -118,6 +119,10 @@ def solve(
             IMAGE_UNUSABLE for corners that fit no pose of the board.
     """
     check_poses(robot, joints, on_hand)
+    try:
+        require_pinhole("K of the camera", K, size)
+    except BadMessage as error:
+        raise invalid(str(error), "Take the camera_info of this camera, at this size.") from error
     kinematics = Kinematics(robot)
     points = board.corners
     C = []

@@ -46,8 +46,8 @@ def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: Flo
 
 
 def known_points(points: NDArray[np.float32]) -> FloatArray:
-    """Those of points (N, 3) that are known. Raises ToolError NO_DEPTH where none is."""
-    known = points[np.isfinite(points[:, 2])].astype(float)
+    """Those of points (N, 3) that are known, which are finite. Raises ToolError NO_DEPTH where none is."""
+    known = points[np.isfinite(points).all(axis=1)].astype(float)
     if len(known) == 0:
         raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
     return known

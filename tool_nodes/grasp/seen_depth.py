@@ -70,7 +70,7 @@ class SeenDepth:
         """The view, and which rows (N,) of the cloud the trimmed mask keeps.
 
         Args:
-            cloud: (N, 3) points in the camera's frame [m], NaN where unknown.
+            cloud: (N, 3) points in the camera's frame [m]; what is not finite is unknown.
             mask: (N,) True on the object.
             T_base_camera: (4, 4) pose of the camera.
 
@@ -80,7 +80,7 @@ class SeenDepth:
         z = np.ascontiguousarray(cloud[:, 2])
         with np.errstate(invalid="ignore", divide="ignore"):
             right, down = cloud[:, 0] / z, cloud[:, 1] / z
-            known = (z > 0.0) & np.isfinite(z)
+            known = (z > 0.0) & np.isfinite(z) & np.isfinite(right) & np.isfinite(down)
         on = np.flatnonzero(mask & known)
         known_points(cloud[on])
         pitch = _pitch(right, on)

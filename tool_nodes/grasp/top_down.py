@@ -40,7 +40,8 @@ class TopDownGraspGenerator:
         """
         mask = checked_mask(cloud, mask, T_base_camera)
         T = np.asarray(T_base_camera, float)
-        points = raised_points(geometry.transform(T, np.asarray(cloud, np.float32)[mask]))
+        own = np.asarray(cloud, np.float32)[mask]
+        points = raised_points(geometry.transform(T, own[np.isfinite(own).all(axis=1)]))
         middle = points[:, :2].mean(axis=0)
         _, axes = np.linalg.eigh(np.cov((points[:, :2] - middle).T))
         yaw = float(np.arctan2(axes[1, 0], axes[0, 0]))

@@ -71,7 +71,7 @@ class FreeSpaceRequest:
 
         Args:
             references: In the order and number of `all_references`.
-            object: Replaces `object` where not None.
+            obj: Replaces `object` where not None.
         """
         left = list(references)
         own = tuple(left.pop(0) for _ in self.references)

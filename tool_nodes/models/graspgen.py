@@ -109,7 +109,9 @@ class GraspGen(BatchingBackend[GraspSet]):
     def _proposed(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:
         flat = checked_mask(cloud, mask, T_base_camera)
         T = np.asarray(T_base_camera, float)
-        points = geometry.transform(T, np.asarray(cloud, np.float32))
+        cloud = np.asarray(cloud, np.float32)
+        known = np.isfinite(cloud).all(axis=1)
+        points, flat = geometry.transform(T, cloud[known]), flat[known]
         shape = object_points(points[flat])
         middle = shape.mean(axis=0)
         # In the base's directions, about its own middle: up is up, as the network has learned it.

@@ -55,11 +55,18 @@ def may_go_on(error: ToolError) -> bool:
     )
 
 
-def first_planned(alternatives: Iterable[Alternative], plan: Callable[[Alternative], Planned]) -> Planned:
+def first_planned(
+    alternatives: Iterable[Alternative], plan: Callable[[Alternative], Planned], told: int = 0
+) -> Planned:
     """The plan of the first alternative that has one.
 
+    Args:
+        alternatives: From the best one on.
+        plan: Plans one, or raises ToolError.
+        told: Index of the alternative whose error is raised where none has a plan.
+
     Raises:
-        ToolError: That of the first alternative where none has a plan; of any at once after which nobody moves.
+        ToolError: That one; of any alternative at once after which nobody moves.
     """
     failures: list[ToolError] = []
     for each in alternatives:
@@ -69,7 +76,7 @@ def first_planned(alternatives: Iterable[Alternative], plan: Callable[[Alternati
             if error.code in NOBODY_MOVES:
                 raise
             failures.append(error.with_traceback(None))
-    raise failures.pop(0)  # out of the list: its traceback holds this frame
+    raise failures.pop(told)  # out of the list: its traceback holds this frame
 
 
 class GuardedMoves:
@@ -161,12 +168,12 @@ class GuardedMoves:
 
     def _linear_up(self, scene: CollisionScene, stage: str, heights: Iterable[float], speed: float = 1.0) -> None:
         """Straight up from where the arm is measured, which may not be where it should be: by the first height that can
-        be planned [m]."""
+        be planned [m]; an error is that of the last one, the least."""
         self._on_stage(stage)
         q = self._arm.state().q
         T = self._kinematics.fk(q)
         goals = (LinearGoal(shifted(T, (0.0, 0.0, height))) for height in heights)
-        self._follow(first_planned(goals, lambda goal: self._plan(q, goal, scene, speed)), stage)
+        self._follow(first_planned(goals, lambda goal: self._plan(q, goal, scene, speed), told=-1), stage)
 
     def _approach_and_descend(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0

@@ -126,6 +126,7 @@ def _rays(heights: HeightMap, point: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 _NEXT = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+"""The four cells about a point between their middles [cells]."""
 
 
 def _inner_side(heights: HeightMap, point: FloatArray, angles: FloatArray) -> FloatArray:

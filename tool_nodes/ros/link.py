@@ -32,11 +32,12 @@ class RosLink:
     Args:
         environment: Variables that lead to the graph, beside those of this process.
         deadlines: How long to wait for others.
+        name: Name of the node; the process's where it is empty, so that a second link needs one.
     """
 
-    def __init__(self, environment: Mapping[str, str], deadlines: Deadlines | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str], deadlines: Deadlines | None = None, name: str = "") -> None:
         self.deadlines = deadlines or Deadlines()
-        self._environment = environment
+        self._environment, self._name = environment, name or f"toolhand_{os.getpid()}"
         self._clients: dict[str, Any] = {}
 
     def __enter__(self) -> RosLink:
@@ -44,9 +45,12 @@ class RosLink:
         with environment(self._environment):
             # Ctrl-C is for the command, which cancels its goal; it must not tear the context down before.
             rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        name = f"toolhand_{os.getpid()}"
         self.node = rclpy.create_node(
-            name, context=self._context, use_global_arguments=False, start_parameter_services=False, enable_rosout=False
+            self._name,
+            context=self._context,
+            use_global_arguments=False,
+            start_parameter_services=False,
+            enable_rosout=False,
         )
         self._executor = MultiThreadedExecutor(num_threads=2, context=self._context)
         self._executor.add_node(self.node)

@@ -144,7 +144,7 @@ class ServiceSupervisor:
                 leave()
                 processes.end_all(self.service)
                 if time.monotonic() > until:
-                    raise unavailable(f"Ray does not start on this machine: {words_of(error)}") from error
+                    raise unavailable(f"Ray does not start on this machine: {words_of(error)}.") from error
                 self._say("It did not start; it is tried again.")
             else:
                 self.service = replace(self.service, address=address)

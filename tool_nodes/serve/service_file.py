@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -191,15 +191,16 @@ def noted(place: Path | None = None) -> ServiceNote | None:
         return None
     try:
         document = json.loads(read_file(found / _NOTE, _LONGEST_NOTE, found))
-        if "folder" in document:
-            raise ValueError("it may not name a folder")
+        names = [field.name for field in fields(ServiceNote) if field.name != "folder"]
+        if not isinstance(document, dict) or document.keys() != set(names):
+            raise ValueError(f"it must have {', '.join(names)}")
         service = record_of(ServiceNote, {**document, "folder": str(found)})
         if service.own and service.address and not service.address.startswith(f"{HOST}:"):
             raise ValueError(f"a cluster of one's own is at {HOST}")
         return service
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, RecursionError, ToolError) as error:
+    except (OSError, ValueError, RecursionError, ToolError) as error:
         why = str(error).rstrip(".")
         raise unavailable(
             f"{place / _NOTE} cannot be read: {why}.", "Remove it; what was served there may still run."

@@ -98,21 +98,22 @@ BENCHMARKS: Mapping[str, CliCommand] = _Benchmarks()
 _WRITTEN = "Write everything that a machine with GPUs needs to train a model by the recipe of {}."
 
 
-def _command(function: str) -> CliCommand:
-    return CliCommand(f"toolhand.cli.{function}")
+def _command(function: str, told: str = "") -> CliCommand:
+    """The command of a function of `toolhand.cli`, given as "module:name"."""
+    return CliCommand(f"toolhand.cli.{function}", told)
 
 
-def _group(summary: str, word: str, **modules: str) -> Group:
-    """Commands below a word, each the function WORD_COMMAND of a module of `toolhand.cli`."""
-    named = {name.rstrip("_"): module for name, module in modules.items()}
-    return Group(summary, {name: _command(f"{module}:{word}_{name}") for name, module in named.items()})
+def _group(summary: str, **functions: str) -> Group:
+    return Group(summary, {name.rstrip("_"): _command(function) for name, function in functions.items()})
 
 
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": _command("run:run"),
     "talk": _command("talk:talk"),
     "dialogue": _group(
-        "Show and forget what robots remember of their dialogues.", "dialogue", show="dialogue", forget="dialogue"
+        "Show and forget what robots remember of their dialogues.",
+        show="dialogue:dialogue_show",
+        forget="dialogue:dialogue_forget",
     ),
     "runs": _command("runs:runs"),
     "open": _command("open:open_run"),
@@ -122,31 +123,34 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "objects": _command("object_folder:objects"),
     "tools": _command("tools:tools"),
     "call": _command("tools:call"),
-    "mock": _group("Make data sets for the mock robot.", "mock", record="mock", import_="mock"),
+    "mock": _group("Make data sets for the mock robot.", record="mock:mock_record", import_="mock:mock_import"),
     "mcp": _command("mcp:mcp"),
     "approve": _command("approve:approve"),
     "console": _command("console:console"),
     "calibrate": _group(
         "Find where a camera is, by pictures of a printed board.",
-        "calibrate",
-        **dict.fromkeys(("board", "run", "record", "check"), "calibrate"),
+        board="calibrate:calibrate_board",
+        run="calibrate:calibrate_run",
+        record="calibrate:calibrate_record",
+        check="calibrate:calibrate_check",
     ),
     "doctor": _command("doctor:doctor"),
     "completion": _command("completion:completion"),
     "rollouts": _group(
         "Collect rollouts of a policy for reinforcement learning, and look at them.",
-        "rollouts",
-        collect="rollouts_collect",
-        **dict.fromkeys(("show", "branch", "measure", "group"), "rollouts"),
+        collect="rollouts_collect:rollouts_collect",
+        show="rollouts:rollouts_show",
+        branch="rollouts:rollouts_branch",
+        measure="rollouts:rollouts_measure",
+        group="rollouts:rollouts_group",
     ),
-    "robot": _group("Take a robot to other planners and simulators.", "robot", export="robot_export"),
+    "robot": _group("Take a robot to other planners and simulators.", export="robot_export:robot_export"),
     "data": _group(
         "Make training data of rollouts, and look at it.",
-        "data",
-        export="data",
-        synth="data_synth",
-        show="data",
-        lerobot="data",
+        export="data:data_export",
+        synth="data_synth:data_synth",
+        show="data:data_show",
+        lerobot="data:data_lerobot",
     ),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "train": Group(
@@ -154,25 +158,25 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         {
             "dirl": _command("train_recipe:train_dirl"),
             "reader": _command("train_reader:train_reader"),
-            **{
-                name: CliCommand(f"toolhand.cli.train_recipe:train_{name}", _WRITTEN.format(paper))
-                for name, paper in (("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
-            },
+            "peria": _command("train_recipe:train_peria", _WRITTEN.format("PERIA")),
+            "evic": _command("train_recipe:train_evic", _WRITTEN.format("E-ViC")),
+            "last": _command("train_recipe:train_last", _WRITTEN.format("LAST")),
         },
     ),
     "models": _group(
-        "Make folders of language models that come in packages; nothing is downloaded.", "models", fetch="models"
+        "Make folders of language models that come in packages; nothing is downloaded.", fetch="models:models_fetch"
     ),
     "engines": _group(
         "Make the environments of TRL, verl and others that can train on the episodes of this project, and of Open3D.",
-        "engines",
-        list="engines",
-        make="engines",
+        list="engines:engines_list",
+        make="engines:engines_make",
     ),
     "serve": _group(
         "Serve backends on a Ray cluster, for many conversations at once.",
-        "serve",
-        **dict.fromkeys(("up", "join", "status", "down"), "serve"),
+        up="serve:serve_up",
+        join="serve:serve_join",
+        status="serve:serve_status",
+        down="serve:serve_down",
     ),
     "up": Program("toolhand.cli.up:main"),
     "stop": Program("toolhand.cli.stop:main"),

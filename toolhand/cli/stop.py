@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 from typing import NoReturn
 
@@ -86,7 +87,8 @@ def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
         answer = trigger_once(name, domain, ANSWER_S)
     except ToolError as error:
         return not_confirmed(str(error))
-    return no_graph(f"Nobody serves {name}.") if answer is None else report(*answer)
+    where = os.environ.get("ROS_DOMAIN_ID", "") or "0" if domain is None else domain
+    return no_graph(f"Nobody serves {name} in domain {where}.") if answer is None else report(*answer)
 
 
 def report(done: bool, message: str) -> int:

@@ -89,7 +89,7 @@ def in_other_words(entries: Sequence[ChatEntry], split: Split, rng: np.random.Ge
 
 
 def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Commands of the training, each with a teacher's first turn, as rows: picks, one of two alike, and placements."""
+    """`count` commands of the training with a teacher's first turn each, as rows: picks, of two alike, placements."""
     rng = np.random.default_rng([seed, _SENTENCES])
     turns: list[ChatEntry] = []
     for number in range(count):
@@ -100,7 +100,7 @@ def sentence_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> lis
 
 
 def unresolved_rows(system: str, count: int, tokenizer: Any, seed: int = 0) -> list[dict[str, list[int]]]:
-    """Commands whose words fit several objects, as rows: the teacher looks again, and then says that it must not guess.
+    """`count` commands whose words fit several objects, as rows: the teacher looks again and says it must not guess.
 
     What the tools answer is written down and not played; objects are drawn from those of the training.
     """

@@ -18,6 +18,7 @@ def say_last(session: EpisodeSession, message: Any) -> None:
     read, or has no words.
 
     Args:
+        session: Open.
         message: In the form of chat completions; its content is words, or parts with `text`.
     """
     if session.done or message.get("role") != "assistant" or message.get("tool_calls"):

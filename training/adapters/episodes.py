@@ -83,6 +83,7 @@ class Episodes:
 
         Args:
             row: {"task": document, "seed": of the station, 0 where it is not given}; other keys are not read.
+            rollout: Number in the group of the task.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a row without a task; those of `Environment.open`.

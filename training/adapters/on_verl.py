@@ -65,6 +65,7 @@ class _Stream:
         mask: Mask of the response: 1 on tokens that the policy sampled.
         logprobs: Log-probabilities of the response, 0 where nothing was sampled; None where the server gives none.
         messages: The conversation as the chat template takes it.
+        turns: Documents of its turns.
     """
 
     ids: list[int]

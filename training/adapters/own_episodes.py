@@ -132,6 +132,7 @@ class OwnEpisode:
     """What the model has done.
 
     Attributes:
+        turns: The turns, as tokens.
         reward: None where something broke from outside: nothing is to be learned of it.
         right: The task's own score calls it a success.
     """

@@ -28,6 +28,7 @@ class TokenRollout:
     Attributes:
         prompt: Names its group.
         turns: Documents of its turns, in order; the last ones may be missing where a length was cut.
+        total: Its reward.
         length: Tokens of its response.
     """
 

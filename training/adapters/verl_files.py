@@ -29,7 +29,7 @@ _CHARACTERS = 100_000
 
 
 def row(task: Mapping[str, Any], index: int, seed: int = 0, agent: str = LOOP) -> dict[str, Any]:
-    """A row of the data set."""
+    """Row `index` of the data set; `seed` is that of its station, `agent` the name of the agent loop."""
     words = f"{task['kind']} {task['seed']} of {task['split']}"
     return {
         "data_source": f"toolhand/{task['kind']}",
@@ -82,6 +82,7 @@ def write_files(
         folder: Takes them; made if it is not there.
         tasks: Their documents, a row each.
         seed: Seed of the first row's station; each row has the next one.
+        agent: Name of the agent loop.
         turn_tokens: Longest turn [tokens].
 
     Returns:

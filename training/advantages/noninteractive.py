@@ -24,6 +24,7 @@ def call_reward(
     Args:
         well_formed: FormatCorrect, whether the turn is wrapped in the tags that are asked for.
         calls: Name and arguments of each call of the turn that was sampled.
+        recorded: The same of the recorded turn.
     """
     sampled, known = ([canonical_call(*call) for call in turn] for turn in (calls, recorded))
     return float(well_formed and sampled == known)

@@ -26,6 +26,7 @@ def of_turns(advantages: FloatArray, spans: Sequence[tuple[int, int]], length: i
     Args:
         advantages: (T,).
         spans: T pairs of first token and the one after the last, in order, not overlapping.
+        length: L.
 
     Raises:
         ToolError: INVALID_ARGUMENT for spans of another number, out of order or out of range.

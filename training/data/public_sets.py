@@ -116,6 +116,7 @@ class PublicSet:
 
     Attributes:
         title: Name that its authors give it.
+        home: Where it is published.
         files: For each split, patterns of its files; the first layout that is there is read.
         columns: Column(s) of each part of a question: id, text, image, answer, options, mask, category, source. Of
             several columns of a text the words are joined; of images those that are there are taken, in order.

@@ -75,6 +75,7 @@ class ToolhandEnv(gymnasium.Env[GymObservation, str]):
 
     Args:
         environment: Where and how; a simulated station where None.
+        make_task: Makes the task of a seed.
         image_size: (width, height) of observations' images [px].
     """
 

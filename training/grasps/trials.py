@@ -36,7 +36,7 @@ class GraspTrial:
 
 
 class TrialHand:
-    """The arm of a scene's world, which starts each trial anew."""
+    """The arm of the world of a scene at rest, which starts each trial anew."""
 
     def __init__(self, scene: Scene) -> None:
         self.world = World(scene)

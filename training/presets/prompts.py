@@ -47,6 +47,7 @@ class TaskPrompt:
 
     Attributes:
         index: Index of the task in its plan.
+        seed: Seed of its station.
         task: The document that stands for it.
         messages: (role, content) each.
         images: Those of the contents, in order: SHA-256, see `toolhand.training.rollouts.images.hash_of`, and PNG

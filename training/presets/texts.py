@@ -32,6 +32,7 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
 
     Args:
         tasks: Tasks of each RL stage by its name, as they were written.
+        seed: Seed of the trajectories.
     """
     stages = recipe.training.stages
     taught = [stage for stage in stages if isinstance(stage, SftStage)]
@@ -44,7 +45,6 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str
         tasks=tasks,
         names=[stage.name for stage in stages],
         starts=[_start_of(stages, number) for number in range(len(stages))],
-        taught=taught,
         experts=[(stage, servers[stage.expert]) for stage in taught if stage.expert],
         scripted=[name for stage in taught for name in stage.methods if name not in stage.expert_methods],
         samples=sum(s.samples.value - (s.expert_samples.value if s.expert_samples else 0) for s in taught),

@@ -67,7 +67,9 @@ class SftStage(_Numbers):
         name: Name of the stage, as in file names.
         title: Name in the paper.
         methods: Methods that make the trajectories, names of `toolhand.training.data.synthesis.methods.METHODS`.
+        samples: Number of trajectories.
         batch: Trajectories of a step, of all GPUs together.
+        learning_rate: Its highest.
         epochs: Times that each trajectory is seen.
         schedule, warmup_ratio: Schedule of the learning rate, and the share of the steps in which it rises.
         max_tokens: Longest trajectory [tokens]; longer ones are cut.
@@ -122,6 +124,7 @@ class RlStage(_Numbers):
         name, title: Name of the stage in file names, and in the paper.
         kinds: Kinds among the recipe's tasks, or all of them where empty.
         suites, protocol: Which tools are offered and how turns are written; the recipe's where empty.
+        samples: Number of tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
         micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
@@ -134,6 +137,7 @@ class RlStage(_Numbers):
         max_prompt: Tokens of the task, its image included.
         max_response: Tokens of all that follows, results of tools included.
         max_action, max_observation: Tokens of one turn, and of what its call brings; None where there is no such bound.
+        turns: Most assistant turns of an episode.
         steps: Updates after which the stage ends, whatever the epochs; None for all epochs.
         credit: Credit of single turns, for OR-GIGPO; None for GRPO.
     """

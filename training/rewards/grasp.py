@@ -26,8 +26,8 @@ def oriented_grasp(points: Any, truth: Any, aspect: float = 1.0) -> float:
     gripper without a direction scores 0.
 
     Args:
-        points: (5, 2) normalized image points or (5, 3) in metres: grasp center, left and right finger base, left and
-            right finger tip.
+        points, truth: (5, 2) normalized image points or (5, 3) in metres: grasp center, left and right finger base,
+            left and right finger tip.
         aspect: Width of the image by its height, because angles are not those of normalized points unless it is
             square; 1 for points in pixels or metres.
 

@@ -168,7 +168,7 @@ def nnce(points: Any, truth: Any, scale: float, largest: float = 1.0) -> float:
     than turned by 18 degrees and moved along the fingers; `grasp.oriented_grasp` does.
 
     Args:
-        points: (5, 2): grasp center, left and right finger base, left and right finger tip.
+        points, truth: (5, 2): grasp center, left and right finger base, left and right finger tip.
         scale: d, in the unit of the points; the paper gives no value.
         largest: delta_max, the mean error in units of d from which on the score is 0; the paper gives no value.
     """

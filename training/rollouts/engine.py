@@ -53,6 +53,7 @@ class CollectReport:
         calls, turns, times, cpu_s, peak_mb: Figures of `done`: calls that were run, assistant turns, wall time by stage
             of all processes together [s], CPU time [s], and most memory of a process [MB].
         wall_s: Time since the beginning [s].
+        groups: Groups that have all their rollouts.
         zero_variance: Groups, of two rollouts or more, whose rewards are all equal.
         bad_rows: A sentence for each row of the folder that was no record; drawn again.
         cancelled: Ctrl-C or `stopped` ended it.

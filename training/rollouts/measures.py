@@ -254,6 +254,7 @@ class Measures:
     """What a policy did in n episodes; rates are of episodes, and those of checks of attempts.
 
     Attributes:
+        n: Number of episodes.
         planned: Episodes that there were to be: those that are missing were dropped, or have not been done.
         calls, invalid: Mean of an episode.
     """

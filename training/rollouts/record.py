@@ -93,6 +93,7 @@ class PromptRecord:
 
     Attributes:
         messages: Number of messages, from the first.
+        imaged: Which of them came with their image.
     """
 
     messages: int

@@ -34,6 +34,7 @@ class Shelf:
 
     Attributes:
         packages: Name, lot number, cell, ground colour, and which of three places the small print has.
+        seed: Seed of the noise.
     """
 
     packages: tuple[tuple[str, str, int, tuple[int, int, int], int], ...]

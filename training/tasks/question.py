@@ -30,6 +30,7 @@ class Marking:
         terms: (what was read, the truth) -> reward by name of `toolhand.training.rewards.REWARDS`, each in 0..1; the
             first is the kind's own.
         success: From those terms, whether the answer counts as right.
+        rule: The same in words.
     """
 
     read: Callable[[str], Any]

@@ -52,6 +52,7 @@ class Sayings:
     Attributes:
         do, say: Kind of task -> wordings, as of the module's table.
         polite: With the blank `said`.
+        sides, compared, which: Side -> phrases.
         where: Relation -> phrases with the blanks `b` and, between two, `c`.
     """
 

@@ -255,6 +255,9 @@ class _Episode:
         )
 
     def _ask_spot(self, item: ImagePoint | None = None, at: ImagePoint | None = None) -> ToolCall:
+        if self._command.relation == "moved" and not (item or at):
+            why = "what I hold stands nowhere, so I do not know from where that way begins: say where to put it"
+            raise Done("I hold it.", self.failure(ErrorCode.INVALID_ARGUMENT, why))
         place = FreeSpaceRequest("at", point=at) if at else self._command.place()
         asked: dict[str, Any] = {"place": place_document(place, [] if at else self._references)}
         return ToolCall("robot.find_place", asked | ({"item": [round(v, 4) for v in item]} if item else {}))

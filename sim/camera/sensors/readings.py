@@ -18,7 +18,8 @@ class Readings:
     """Noise and steps of encoders. A reading depends on the seed, the time and the truth alone: nothing is kept.
 
     Attributes:
-        joint_rad, joint_step_rad: See `toolhand.sim.camera.sensors.noise.NoiseTerms`.
+        seed: Seed of the station.
+        joint_rad, joint_step_rad, jaw_m, jaw_step_m, jaw_bias_m: See `toolhand.sim.camera.sensors.noise.NoiseTerms`.
     """
 
     seed: int = 0

@@ -23,6 +23,7 @@ class SensorUnit:
     """One camera of one station with a sensor.
 
     Args:
+        seed: Seed of the station.
         camera: "scene" or "wrist"; each draws errors of its own.
     """
 

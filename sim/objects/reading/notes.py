@@ -68,6 +68,7 @@ class Note:
         name: Name that people use.
         synonyms: Other names.
         categories: General classes.
+        attributes: Adjectives.
         mass: Mass [kg].
         density: Density [kg/m^3], where no mass is given.
         friction: Sliding friction [-], which holds against a gripper's pads too.

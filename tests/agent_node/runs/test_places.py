@@ -42,7 +42,7 @@ def test_the_place_that_was_asked_for_is_drawn_and_kept_as_data(tmp_path: Path) 
     episode = Agent(Looks(), station.toolbox).run("look where there is room")
     write_run(tmp_path, episode, station.toolbox, {})
     (place,) = json.loads((tmp_path / "result.json").read_text())["places"]
-    assert place["words"] == "to the right of the red box"
+    assert (place["words"], place["image"]) == ("to the right of the red box", "images/002.jpg")
     (outline,) = place["outlines"]
     (box,) = episode.records[1].result.facts["points"]
     assert min(x for x, _ in outline) > box[0]

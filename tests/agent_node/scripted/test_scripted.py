@@ -766,8 +766,8 @@ def test_an_object_and_a_spot_are_named_by_their_points() -> None:
 def test_what_is_held_has_no_way_from_where_it_stands() -> None:
     world = TextWorld(table(), held=item("pear", 0.5, 0.5))
     answer, _ = run("move it 5 cm to the left", world)
-    assert answer.startswith("INVALID_ARGUMENT: ")
-    assert "it may still hold" in answer
+    why = "What I hold stands nowhere, so I do not know from where that way begins: say where to put it"
+    assert answer.startswith(f"INVALID_ARGUMENT: {why}; whatever the gripper held it may still hold")
     assert world.placed_at is None
 
 

@@ -255,5 +255,5 @@ def test_what_is_held_pulls_the_hand_down_by_three_millimetres(start: Start) -> 
 def test_an_ideal_driver_has_none_of_its_faults(lockstep: Graph, fault: str) -> None:
     answer = lockstep.set_parameter("fault", fault)
     assert not answer.successful
-    assert answer.reason == f"The fault {fault} is one of the driver kortex: start with driver:=kortex."
+    assert answer.reason == f"The driver ideal has no fault {fault}: start with driver:=kortex."
     assert not [name for name, _ in lockstep.node.get_service_names_and_types() if "controller_manager" in name]

@@ -55,7 +55,7 @@ def start_process(router: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Star
         ("gripper_action:=Fist", "Parameter gripper_action must be GripperCommand or ParallelGripperCommand"),
         ("camera_rate:=0", "Parameter camera_rate must be a finite number from 0.1 to 60"),
         ("driver:=mine", "Parameter driver must be ideal or kortex"),
-        ("fault:=internal_fault", "The fault internal_fault is one of the driver kortex: start with driver:=kortex."),
+        ("fault:=internal_fault", "The driver ideal has no fault internal_fault: start with driver:=kortex."),
         ("renderer:=film", "Parameter renderer must be gl or ray or auto"),
         ("sensor:=eye", "There is no sensor 'eye': it must be azure_kinect or clean or hard or ideal"),
         ("fault:=fire", "Parameter fault must be empty or gripper_jam"),

@@ -14,6 +14,7 @@ import rclpy
 
 from rclpy_zenoh.wire import start_router
 from toolhand.cli import run_over_ros as over_ros
+from toolhand.cli import stop
 from toolhand.tool_nodes.ros import link as ros_link
 from toolhand.tool_nodes.ros.link import RosLink
 
@@ -58,3 +59,16 @@ def test_whether_a_graph_runs_is_looked_up_without_becoming_its_peer(monkeypatch
         assert not over_ros.graph_runs(pip_client=True)
     assert opened == [True]
     assert "RCLPY_ZENOH_CLIENT" not in os.environ
+
+
+@pytest.mark.parametrize(("given", "domain"), [(7, 7), (None, 9)])
+def test_a_stop_that_nobody_serves_names_the_domain(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: int | None, domain: int
+) -> None:
+    with start_router() as router:
+        monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router.endpoint)
+        monkeypatch.setenv("ROS_DOMAIN_ID", "9")
+        monkeypatch.setattr(ros_link, "_DISCOVERY_S", 0.1)
+        assert stop._over_rclpy("/stop", given, None) == stop.NOT_CONFIRMED
+    told = f"UNAVAILABLE: The stop was not delivered: Nobody serves /stop in domain {domain}. "
+    assert capsys.readouterr().err.startswith(told)

@@ -474,5 +474,6 @@ def test_without_the_extra_the_command_that_installs_it_is_said(folder: Path, mo
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(extras.importlib, "import_module", missing)
-    with refused(ErrorCode.UNAVAILABLE, "trimesh, which cannot be imported", "pip install", "objects"):
+    sentence = "Reading meshes needs trimesh, which cannot be imported: No module named 'trimesh'"
+    with refused(ErrorCode.UNAVAILABLE, sentence, hint=r"Install it with: .*pip install .*objects"):
         mesh_child.contents({"path": str(folder / "brick.stl"), "root": str(folder)})

@@ -95,6 +95,26 @@ def test_intrinsics_of_another_camera_are_named(camera: CameraPlace) -> None:
     assert "another camera's: cx is" in complaint(rig, taken, K=K)
 
 
+@pytest.mark.parametrize(
+    ("entry", "value", "words"),
+    [
+        ((0, 0), np.nan, "holds NaN or infinite numbers"),
+        ((1, 2), np.inf, "holds NaN or infinite numbers"),
+        ((0, 0), 0.0, "has focal lengths of 0 and 627.874 px"),
+        ((1, 1), -600.0, "has focal lengths of 627.874 and -600 px"),
+        ((0, 2), -1.0, "has its principal point at (-1, 239.5), outside the picture of 640x480 pixels"),
+        ((1, 2), 480.0, "has its principal point at (319.5, 480), outside the picture of 640x480 pixels"),
+        ((0, 1), 3.0, "has a skew of 3 px"),
+        ((2, 2), 2.0, "ends with the row [0, 0, 2]"),
+    ],
+)
+def test_intrinsics_that_no_fit_can_begin_with_are_refused(entry: tuple[int, int], value: float, words: str) -> None:
+    rig, taken = measured("wrist", 0)
+    K = rig.model.K.copy()
+    K[entry] = value
+    assert complaint(rig, taken, K=K).startswith(f"K of the camera {words}")
+
+
 def test_images_of_a_lens_that_was_not_rectified_are_named() -> None:
     rig, taken = measured("wrist", 0)
     K = rig.model.K

@@ -1,6 +1,7 @@
 """Grasps of primitives, checked against geometry that the generator never sees."""
 
 from functools import cache
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -16,6 +17,7 @@ from toolhand.tool_nodes.grasp.chances import FEATURES
 from toolhand.tool_nodes.grasp.clearance import SceneHeights
 from toolhand.tool_nodes.grasp.hand import TIP_GAP
 from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.grasp.top_down import TopDownGraspGenerator
 from toolhand.tool_nodes.perception.heights import LEAST_POINTS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray, Frame, GraspSet
@@ -300,6 +302,24 @@ def test_an_object_without_depth_is_refused(unknown: float) -> None:
     cloud[mask] = unknown
     with refused(ErrorCode.NO_DEPTH, "No depth"):
         AnalyticGraspGenerator().generate(cloud, mask, frame.T_base_camera)
+
+
+@pytest.mark.parametrize("make", [AnalyticGraspGenerator, TopDownGraspGenerator])
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("unknown", [np.nan, np.inf, -np.inf])
+def test_points_that_are_not_finite_are_as_if_unseen(make: Any, axis: int, unknown: float) -> None:
+    frame = make_image((0.45, 0.1, box(20)))
+    assert frame.ids is not None
+    mask, rng = (frame.ids == 0).ravel(), np.random.default_rng(0)
+    cloud = geometry.backproject(frame.depth, frame.K)
+    some = rng.choice(np.flatnonzero(mask), 40), rng.choice(len(cloud), 400)
+    unseen, broken = cloud.copy(), cloud.copy()
+    for rows in some:
+        unseen[rows] = np.nan
+        broken[rows, axis] = unknown
+    wanted, found = (make().generate(given, mask, frame.T_base_camera) for given in (unseen, broken))
+    np.testing.assert_array_equal(found.T_camera_gripper, wanted.T_camera_gripper)
+    np.testing.assert_array_equal(found.scores, wanted.scores)
 
 
 @pytest.mark.parametrize(

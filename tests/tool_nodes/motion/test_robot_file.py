@@ -28,11 +28,11 @@ JOINT_2 = "{name: joint_2, lower: -2.24, upper: 2.24, velocity: 1.3963, accelera
     ("old", "new", "words"),
     [
         ("jerk_time: 0.1", "", "jerk_time is missing"),
-        ("jerk_time: 0.1", "no_time: 0.1", "there is no key no_time, the nearest is jerk_time"),
-        ("jerk_time: 0.1", "jerk_time: 0", "jerk_time must be a finite number above 0"),
+        ("jerk_time: 0.1", "no_time: 0.1", "there is no key no_time, the nearest is jerk_time; the keys are"),
+        ("jerk_time: 0.1", "jerk_time: 0", "jerk_time must be a finite number above 0, not 0"),
         ("jerk_time: 0.1", "jerk_time: soon", "jerk_time must be a finite number above 0, not 'soon'"),
-        ("jerk_time: 0.1", "jerk_time: .inf", "jerk_time must be a finite number"),
-        ("jerk_time: 0.1", "jerk_time: 0.1\ncolour: red", "there is no key colour"),
+        ("jerk_time: 0.1", "jerk_time: .inf", "jerk_time must be a finite number above 0, not inf"),
+        ("jerk_time: 0.1", "jerk_time: 0.1\ncolour: red", "there is no key colour; the keys are urdf, .*, ros"),
         ("urdf: gen3_robotiq_2f_85.urdf", "urdf: none.urdf", "none.urdf is missing"),
         ("tip_frame: end_effector_link", "tip_frame: nose", "tip_frame names no link of .*'nose'"),
         ("name: joint_2,", "name: joint_22,", r"arm\[1\].name names no joint of .*'joint_22'"),
@@ -46,7 +46,11 @@ JOINT_2 = "{name: joint_2, lower: -2.24, upper: 2.24, velocity: 1.3963, accelera
         ("Home: [0.0, 0.26,", "Home: [0.26,", "named_states.Home must be a list of 7 finite numbers"),
         ("Home: [0.0, 0.26,", "Home: [0.0, 2.6,", "named_states.Home takes joint_2 out of its range"),
         ("high: [0.85, 0.62, 0.95]", "high: [0.85, -0.7, 0.95]", "reach.box.high must be above low"),
-        ("radius: [0.27, 0.69]", "radius: [0.69, 0.27]", "reach.radius must be .* the lower one first"),
+        (
+            "radius: [0.27, 0.69]",
+            "radius: [0.69, 0.27]",
+            r"reach.radius must be .* the lower one first, not \[0.69, ",
+        ),
         ("joint: robotiq_85_left_knuckle_joint", "joint: thumb", "gripper.joint names no joint"),
         (
             "max_opening: 0.085",
@@ -59,7 +63,7 @@ JOINT_2 = "{name: joint_2, lower: -2.24, upper: 2.24, velocity: 1.3963, accelera
         (
             "step: 0.0155, mirrored: true",
             "step: 0, mirrored: true",
-            r"boxes\[1\].step must be a finite number above 0",
+            r"gripper.volume.boxes\[1\].step must be a finite number above 0, not 0",
         ),
     ],
 )
@@ -73,7 +77,7 @@ def test_a_mistake_is_named_with_file_and_key(folder: Path, old: str, new: str, 
 
 def test_a_document_that_is_no_mapping_is_refused(folder: Path) -> None:
     (folder / "robot.yaml").write_text("- a robot\n")
-    with pytest.raises(ToolError, match=r"robot\.yaml: it must be a mapping"):
+    with pytest.raises(ToolError, match=r"robot\.yaml: it must be a mapping with the keys urdf, .*, ros, not \['a rob"):
         load_robot(str(folder))
 
 

@@ -217,7 +217,8 @@ def test_a_blocked_side_names_what_is_in_the_way() -> None:
     objects = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.35, -0.12), ("cola", 0.59, -0.13))
     _, frame = arranged(*objects)
     named = [(name, mask(frame, k)) for k, (name, _, _) in enumerate(objects)]
-    with refused(ErrorCode.PLACE_BLOCKED, "left of the red box", "grey bin"):
+    blocked = "There is no free table left of the red box within 12 cm: the grey bin, the milk, the cola and space"
+    with refused(ErrorCode.PLACE_BLOCKED, blocked):
         find_free_space(frame, FreeSpaceRequest("left_of", ("red box",)), [[mask(frame, 0)]], named=named)
 
 

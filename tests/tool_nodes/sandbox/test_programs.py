@@ -131,7 +131,8 @@ def test_a_variable_that_cannot_be_handed_in_is_explained(executor: CodeExecutor
 
 
 def test_variables_that_are_too_large_are_refused(executor: CodeExecutor) -> None:
-    with refused(ErrorCode.INVALID_ARGUMENT, r"\$a, \$b cannot be handed in together: .* 80 MB; at most 64 MB"):
+    sentence = r"\$a, \$b cannot be handed in together: the arrays hold 80 MB; at most 64 MB are allowed\."
+    with refused(ErrorCode.INVALID_ARGUMENT, sentence):
         executor.run("a + b", variables={"a": np.zeros(5 << 20), "b": np.zeros(5 << 20)})
 
 

@@ -49,7 +49,8 @@ def test_every_engine_pins_all_that_it_is_made_of(engine: Engine) -> None:
 
 
 def test_an_absent_engine_is_told_in_one_sentence_with_the_command_that_makes_it(absent: Engine) -> None:
-    with refused(ErrorCode.UNAVAILABLE, "cannot import absent", "engines make absent"), require_engine("absent"):
+    making = "Make its environment, `toolhand engines make absent`, and run this with "
+    with refused(ErrorCode.UNAVAILABLE, "This Python cannot import absent", hint=making), require_engine("absent"):
         import a_module_that_is_nowhere  # noqa: F401
 
 

@@ -91,7 +91,7 @@ def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(e
     assert "sft_on_trl ended with status 3: UNAVAILABLE: no room" in error.message
     assert "errors.txt has all that it said" in str(error)
     broken.unlink()
-    assert refusal(out, replace(OPTIONS, n=6)).message == f"{out} was begun with another n."
+    assert refusal(out, replace(OPTIONS, n=6)).message == f"{out} was begun with another n (5)."
     alone = replace(OPTIONS, report_to="none", workers=1)
     run_smollm2(out, alone, lambda line: None)
     assert called(engine) == ["chat_rows", "sft_on_trl", "sft_on_trl", "grpo_on_trl"]

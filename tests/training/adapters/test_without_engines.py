@@ -38,7 +38,7 @@ def said(words: str, **more: Any) -> list[dict[str, Any]]:
 def test_without_trl_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     step_trainer.cache_clear()
     monkeypatch.setitem(sys.modules, "trl", None)
-    with refused(ErrorCode.UNAVAILABLE, "This Python cannot import trl", "`toolhand engines make trl`"):
+    with refused(ErrorCode.UNAVAILABLE, "This Python cannot import trl", hint="`toolhand engines make trl`"):
         step_trainer()
 
 

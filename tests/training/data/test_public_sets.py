@@ -271,7 +271,7 @@ def test_without_pyarrow_parquet_files_are_unavailable_and_others_are_not(
     robospatial(tmp_path / "r")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with refused(ErrorCode.UNAVAILABLE, "data"):
+    with refused(ErrorCode.UNAVAILABLE, "needs pyarrow", hint="pip install .*data"):
         list(load_set("cvbench", tmp_path / "cv"))
     assert len(list(load_set("robospatial", tmp_path / "r"))) == 3
 

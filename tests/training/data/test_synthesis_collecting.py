@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -119,12 +120,18 @@ def test_who_asks_for_more_gets_what_one_call_would_have_given(tmp_path: Path) -
 def test_another_plan_or_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     collect_data(PLAN, tmp_path / "a", workers=1)
     before = content(tmp_path / "a")
-    with pytest.raises(ToolError, match="with another seed"):
+    with pytest.raises(ToolError, match=r" was begun with another seed \(3\)\. Name another folder"):
         collect_data(SynthesisPlan("dirl", 7, seed=4), tmp_path / "a", workers=1)
     assert content(tmp_path / "a") == before
+    noted = tmp_path / "a" / collecting.PLAN
+    noted.write_text(re.sub('"tasks_version": .*', '"tasks_version": 1', noted.read_text()))
+    with pytest.raises(
+        ToolError, match=r"another tasks_version \(1\)\. The task is of version 1 of the task generator"
+    ):
+        collect_data(PLAN, tmp_path / "a", workers=1)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").write_text("dear")
-    with pytest.raises(ToolError, match=r"thesis\.tex"):
+    with pytest.raises(ToolError, match=r" holds something already, such as thesis\.tex, and nothing is replaced\."):
         collect_data(PLAN, tmp_path / "b", workers=1)
     assert content(tmp_path / "b") == {"thesis.tex": b"dear"}
 

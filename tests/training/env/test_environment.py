@@ -225,7 +225,7 @@ def test_what_a_tool_would_miss_is_found_before_the_first_episode(
     reading = StationConfig(perception="pixels", suites=("peria",))
     plan = RolloutPlan(tasks_of(["count"], 1), perception="pixels", suites=("peria",))
     for begin in (lambda: Environment(reading), lambda: collect(plan, tmp_path / "rollouts")):
-        with refused(ErrorCode.UNAVAILABLE, "needs the extra ocr, which is not installed", "pip install"):
+        with refused(ErrorCode.UNAVAILABLE, "needs the extra ocr, which is not installed", hint="pip install"):
             begin()
     assert not (tmp_path / "rollouts").exists()
     Environment(StationConfig(perception="pixels"))  # whose tools read nothing

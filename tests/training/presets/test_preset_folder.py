@@ -63,10 +63,35 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> WrittenPreset:
     return write_preset("peria", "qwen3-vl-8b", tmp_path_factory.mktemp("presets") / "folder", n=(2,))
 
 
-def keys(document: dict[str, Any], before: str = "") -> set[str]:
-    found = set()
+SFT_NUMBERS = {
+    "cutoff_len": "max_tokens",
+    "learning_rate": "learning_rate",
+    "num_train_epochs": "epochs",
+    "lr_scheduler_type": "schedule",
+    "warmup_ratio": "warmup_ratio",
+    "weight_decay": "weight_decay",
+}
+VERL_NUMBERS = {
+    "data.train_batch_size": "batch",
+    "data.max_prompt_length": "max_prompt",
+    "data.max_response_length": "max_response",
+    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu": "micro_batch",
+    "actor_rollout_ref.actor.clip_ratio_low": "clip",
+    "actor_rollout_ref.actor.entropy_coeff": "entropy_coef",
+    "actor_rollout_ref.actor.kl_loss_coef": "kl_coef",
+    "actor_rollout_ref.actor.optim.lr": "learning_rate",
+    "actor_rollout_ref.rollout.n": "group_size",
+    "actor_rollout_ref.rollout.temperature": "temperature",
+    "actor_rollout_ref.rollout.multi_turn.max_assistant_turns": "turns",
+    "trainer.total_epochs": "epochs",
+}
+"""Keys of a file and the numbers of a stage that they hold."""
+
+
+def flat(document: dict[str, Any], before: str = "") -> dict[str, Any]:
+    found = {}
     for key, value in document.items():
-        found |= keys(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}"}
+        found |= flat(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
     return found
 
 
@@ -77,12 +102,17 @@ def test_engines_know_every_key_and_yaml_keeps_every_value(recipe: Any, model: A
         if isinstance(stage, RlStage):
             text = verl_text(recipe, stage, model, FILES, seed=3)
             document = yaml.safe_load(text)
-            assert keys({key: value for key, value in document.items() if key not in ("hydra", "defaults")}) <= known
+            numbers = VERL_NUMBERS
+            assert set(flat({key: document[key] for key in document.keys() - {"hydra", "defaults"}})) <= known
         else:
             text = sft_text(recipe, stage, model, seed=3)
             document = yaml.safe_load(text)
+            numbers = SFT_NUMBERS
             assert set(document) <= set(re.findall(r"\w+", LLAMA_FACTORY))
         assert load(text) == document
+        assert {key: flat(document)[key] for key in numbers} == {
+            key: getattr(stage, name).value for key, name in numbers.items()
+        }
 
 
 @pytest.mark.parametrize("value", [1e-6, 1.5e-7, 0.1, 1e-4, 0.0, 3, True, "cosine", ["a", "b"]])
@@ -172,8 +202,9 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
     assert "There is no world 'flat'" in refused(bad, "dirl", "qwen2.5-vl-3b", out, where=nowhere)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
-    for there in (tmp_path / "full", tmp_path / "full" / "letter.txt"):
-        assert "holds something already" in refused(bad, "dirl", "qwen2.5-vl-3b", there)
+    for there, such in ((tmp_path / "full", ", such as letter.txt"), (tmp_path / "full" / "letter.txt", "")):
+        why = f"{there} holds something already{such}, and nothing is replaced."
+        assert why in refused(bad, "dirl", "qwen2.5-vl-3b", there)
 
     def full_disk(folder: Path, name: str, text: str) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -38,7 +38,8 @@ def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None
     assert list(read_rollouts(folder)) == records
     assert len(GroupCredit.of(records).grpo) == 2
     write_group_page(records, ImageStore(folder), tmp_path / "page.html")
-    with refused(ErrorCode.INVALID_ARGUMENT, "nothing is replaced"):
+    held = r" holds something already, such as pictures, and nothing is replaced\."
+    with refused(ErrorCode.INVALID_ARGUMENT, held, hint="Name a folder that does not exist yet or is empty."):
         branch(PLAN, 0, 2, folder, 2)
 
 

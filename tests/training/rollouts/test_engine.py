@@ -255,14 +255,14 @@ def test_a_folder_of_another_plan_or_of_other_objects_is_refused(
     folder = tmp_path / "out"
     collect(PLAN, folder)
     before = files(folder)
-    with pytest.raises(ToolError, match="with another group_size, seed"):
+    with pytest.raises(ToolError, match=r" was begun with another group_size \(2\), seed \(0\)\. Name another folder"):
         collect(replace(PLAN, group_size=3, seed=1), folder)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
-    with pytest.raises(ToolError, match=r"letter\.txt"):
+    with pytest.raises(ToolError, match=r" holds something already, such as letter\.txt, and nothing is replaced\."):
         collect(PLAN, tmp_path / "home")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ToolError, match="holds something already"):
+    with pytest.raises(ToolError, match="file holds something already, and nothing is replaced"):
         collect(PLAN, tmp_path / "file")
     assert files(folder) == before
     (folder / "plan.json").write_text("{")

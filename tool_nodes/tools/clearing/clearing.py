@@ -246,7 +246,7 @@ def clearing(
     """The providers of the suite: none without a robot, and what only looks for whom nothing may move.
 
     Args:
-        segmenter, grasps, robot: What the tools work with.
+        segmenter, grasps, robot: Backends and tools that they call.
         printed: Whether prompts list the tools.
     """
     if robot is None:

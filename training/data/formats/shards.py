@@ -18,8 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from toolhand.agent_node.runs import claims
 from toolhand.agent_node.runs.folder import write_atomically
-from toolhand.tool_nodes.results import invalid, unavailable
+from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 MANIFEST = "manifest.json"
 ROWS, IMAGES = "data", "images"
@@ -49,18 +50,15 @@ class ShardEntry:
 
 
 def require_empty(folder: Path) -> None:
-    """Raises ToolError INVALID_ARGUMENT where a folder holds anything or is no folder; UNAVAILABLE unreadable."""
+    """As `claims.require_empty`; the error names an unfinished data set."""
     try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            # Others' data sets have a folder of that name too, LeRobot's for one.
-            rows = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
-            unfinished = any(_SHARD.fullmatch(file.name) for file in rows) and not (folder / MANIFEST).exists()
-            what = "an unfinished data set" if unfinished else "something already"
-            raise invalid(
-                f"{folder} holds {what}, and nothing is replaced.", "Name a folder that does not exist yet or is empty."
-            )
-    except OSError as error:
-        raise unavailable(f"Cannot read {folder}: {error.strerror}.") from error
+        claims.require_empty(folder)
+    except ToolError as error:
+        # Others' data sets have a folder of that name too, LeRobot's for one.
+        shards = any(_SHARD.fullmatch(file.name) for file in (folder / ROWS).glob("*"))
+        if error.code is ErrorCode.INVALID_ARGUMENT and shards and not (folder / MANIFEST).exists():
+            raise error.reworded(f"{folder} holds an unfinished data set, and nothing is replaced.") from None
+        raise
 
 
 class ShardWriter:

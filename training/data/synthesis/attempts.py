@@ -23,6 +23,7 @@ class Attempt:
 
     Attributes:
         scored: The episode and its score; None where an infrastructure error left none.
+        labels: How it was made, for its record.
         trouble: The infrastructure error in one sentence, or empty.
     """
 

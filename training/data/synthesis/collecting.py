@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ from toolhand.training.data.synthesis.making import REJECTED, JobResult, Made, M
 from toolhand.training.data.synthesis.methods import RECIPES, SynthesisJob, chosen_shares, job_of
 from toolhand.training.pool.workers import JobEnd, Workers
 from toolhand.training.rollouts.collection import write_shard
+from toolhand.training.tasks.kinds import other_version
 from toolhand.training.tasks.splits import Split, split_named
 
 BLOCK = 20
@@ -90,6 +91,7 @@ class AttemptEntry:
     """What became of one attempt; the line of a table is made of many.
 
     Attributes:
+        job: Number of the job.
         why: One of `checks.REASONS`, or empty: it is kept.
         turns, tokens, calls, trouble: Counts of the attempt, see `making.Made`.
         cpu_s: Processor time of the whole job, with its first attempt; 0 with the others [s].
@@ -113,6 +115,7 @@ def collect_data(
 
     Args:
         folder: Where to; it may hold a part of the same plan, which is gone on from.
+        workers: Number of processes.
         on_block: Called after each block with the numbers of trajectories kept and of jobs done.
 
     Returns:
@@ -123,7 +126,7 @@ def collect_data(
             EXECUTION_FAILED where fewer than one of PATIENCE jobs are worth keeping: what there is stays.
     """
     asked = {key: value for key, value in asdict(plan).items() if key != "n"}
-    claim(folder, PLAN, asked | {"tasks_version": TASKS_VERSION})
+    claim(folder, PLAN, asked | {"tasks_version": TASKS_VERSION}, other=_version_of)
     entries, seen = _done(folder, plan.n)
     kept = sum(not entry.why for entry in entries)
     first = len({entry.job for entry in entries}) // BLOCK
@@ -198,6 +201,11 @@ def _write_block(
     document = [{**asdict(entry), "fingerprint": fingerprint} for entry, fingerprint in entries]
     write_atomically(folder / JOBS / f"{number:05d}.json", f"{json.dumps(document)}\n".encode())
     return [entry for entry, _ in entries]
+
+
+def _version_of(document: Mapping[str, Any]) -> str:
+    """A sentence about a plan whose tasks are of another version of the generator; else empty."""
+    return other_version({"version": document.get("tasks_version", 1)})
 
 
 def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:

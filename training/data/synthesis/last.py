@@ -65,6 +65,7 @@ class ViewTask(SceneTask):
     **Success**: the right letter, after that tool was called, worked and brought an image.
 
     Attributes:
+        text: The question with its options.
         tool: Which is asked about.
         truth: The right letter.
     """

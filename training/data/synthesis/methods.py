@@ -58,6 +58,7 @@ class SynthesisJob:
 
     Attributes:
         number: Which candidate, from 0.
+        method: One of METHODS.
         seed: Seed of task, station and words.
     """
 

@@ -126,6 +126,7 @@ class Reflecting:
     Args:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
+        seed: Seed of the words.
     """
 
     def __init__(

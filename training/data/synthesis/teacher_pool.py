@@ -99,6 +99,7 @@ class TeacherPool:
 
         Args:
             recipe: Recipe with the tools, protocol and rewards.
+            level: Level of the difficulty.
             failures: On purpose; the difficulty's where None.
             by_terms: The reward is the mean of the task's terms, for kinds that the recipe has no reward for.
             pointing: With the tool and the prompt of SpaceTools' pointing expert alone.

@@ -152,6 +152,7 @@ def diversified(episode: Episode, writer: Writer, seed: int) -> tuple[Episode, i
     Args:
         episode: Complete; it stays as it is.
         writer: Says thoughts in other words.
+        seed: Seed of the words.
 
     Returns:
         An episode whose calls, observations and answer are the same. A turn that was changed has no token ids any

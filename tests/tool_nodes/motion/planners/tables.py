@@ -80,7 +80,7 @@ class PackageDouble:
         return {
             used
             for used, (name, _, key) in parts.items()
-            if key and not any(key in entries[name].get(kind, ()) for kind in kinds)
+            if name not in entries or (key and not any(key in entries[name].get(kind, ()) for kind in kinds))
         }
 
     def without(self, class_name: str, kind: str, name: str, arguments: str | None) -> "PackageDouble":

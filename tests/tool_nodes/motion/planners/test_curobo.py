@@ -53,7 +53,8 @@ def test_it_is_chosen_by_its_name(double: PackageDouble) -> None:
 
 def test_without_curobo_a_sentence_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curobo.importlib.util, "find_spec", lambda name: None)
-    with refused(ErrorCode.UNAVAILABLE, "not installed", "github.com/NVlabs/curobo", "PyPI are not it"):
+    where = r"github\.com/NVlabs/curobo: packages named curobo or nvidia-curobo on PyPI are not it\."
+    with refused(ErrorCode.UNAVAILABLE, "The planner 'curobo' needs cuRobo, which is not installed.", hint=where):
         CuroboPlanner(0, GEN3, LONG_S)
 
 

@@ -265,7 +265,7 @@ def test_the_planner_needs_a_graph() -> None:
 def test_missing_messages_are_named_and_where_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "toolhand.tool_nodes.ros.move_group", raising=False)
     monkeypatch.setitem(sys.modules, "moveit_msgs.srv", None)
-    with refused(ErrorCode.UNAVAILABLE, "needs MoveIt's messages: ", "moveit-msgs"):
+    with refused(ErrorCode.UNAVAILABLE, "needs MoveIt's messages: ", hint="Install .*-moveit-msgs beside ROS 2; "):
         registry.make("planner", "moveit", Setting(node=object()))
 
 

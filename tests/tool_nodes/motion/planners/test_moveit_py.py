@@ -37,13 +37,15 @@ def double() -> Iterator[PackageDouble]:
 
 
 def test_without_moveit_py_a_sentence_says_where_it_comes_from() -> None:
-    with refused(ErrorCode.UNAVAILABLE, "No module named 'moveit'", "ros-ROS_DISTRO-moveit-py", "on PyPI is not it"):
+    sentence = r"The planner 'moveit_py' needs MoveIt's moveit_py: No module named 'moveit'\."
+    where = "Install ros-ROS_DISTRO-moveit-py and source ROS 2, or .*; the package moveit on PyPI is not it"
+    with refused(ErrorCode.UNAVAILABLE, sentence, hint=where):
         registry.make("planner", "moveit_py", registry.Setting(robot=GEN3))
 
 
 def test_a_package_of_that_name_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "moveit", ModuleType("moveit"))
-    with refused(ErrorCode.UNAVAILABLE, r"No module named 'moveit\.planning'"):
+    with refused(ErrorCode.UNAVAILABLE, r"needs MoveIt's moveit_py: No module named 'moveit\.planning'"):
         MoveItPyPlanner(0, GEN3, LONG_S)
 
 
