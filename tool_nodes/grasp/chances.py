@@ -1,25 +1,28 @@
 """How likely a grasp holds: what is known about it, and a probability that was fitted to trials in physics.
 
-`python -m toolhand.training.grasps.fit` tries grasps of generated objects in the simulator and writes `fitted.py`.
+`python -m toolhand.training.grasps.fit` tries grasps of generated objects in the simulator and writes `chances.json`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
 
 from toolhand.tool_nodes.grasp.clearance import MOST_INTO, HandRoom
-from toolhand.tool_nodes.grasp.fitted import INTERCEPT, WEIGHTS
 from toolhand.tool_nodes.grasp.hand import Hand
 from toolhand.tool_nodes.grasp.jaws import Grasps
 from toolhand.tool_nodes.motion.gripper import GripperModel
+from toolhand.tool_nodes.perception.fitted import network
 from toolhand.tool_nodes.types import FloatArray
 
-_BY_CONTACT = 0.03
-"""Share of a score that the contact decides [-]: most grasps of a simple object hold, and their fitted probabilities
-differ by less than the fit knows."""
+FITTED = Path(__file__).with_name("chances.json")
+"""The network from features to chances, called "held"."""
+_BY_CONTACT = 0.08
+"""Share of a rank that the contact decides [-]: most grasps of a simple object hold, and their fitted probabilities
+differ by less than the fit knows. The least with which a bin is held straight over its rim."""
 _CELL = 0.005
 """Side of the columns that an object is cut into, however unevenly it was seen [m]; a round figure."""
 
@@ -158,9 +161,15 @@ def features(grasps: Grasps, tilt: FloatArray, about: Surroundings, body: Body, 
 
 
 def probabilities(found: FloatArray) -> FloatArray:
-    """Probability (N,) that each grasp holds, from its features (N, F + 1).
+    """Probability (N,) that each grasp holds, from its features (N, F + 1)."""
+    return network("held", FITTED)(found[:, :-1].astype(np.float32)).astype(float)
 
-    Of grasps about as likely the one with the better contact comes first: it has up to `_BY_CONTACT` more.
+
+def ranked(found: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Rows (N,) of features, the likeliest grasp first, and scores (N,) that do not rise from one to the next.
+
+    Of grasps about as likely the one with the better contact comes first; it counts for up to `_BY_CONTACT`.
     """
-    likely = expit(found[:, :-1] @ np.array(WEIGHTS) + INTERCEPT)
-    return np.asarray(likely * (1.0 - _BY_CONTACT * (1.0 - found[:, -1])))
+    likely = probabilities(found)
+    order = np.argsort(-likely * (1.0 - _BY_CONTACT * (1.0 - found[:, -1])), kind="stable")
+    return order, np.minimum.accumulate(likely[order])

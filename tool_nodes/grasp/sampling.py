@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from toolhand.tool_nodes import geometry, workspace
 from toolhand.tool_nodes.grasp.candidates import candidates
-from toolhand.tool_nodes.grasp.chances import Body, Surroundings, contact_quality, features, probabilities
+from toolhand.tool_nodes.grasp.chances import Body, Surroundings, contact_quality, features, ranked
 from toolhand.tool_nodes.grasp.clearance import LEAST_HEIGHT, MOST_INTO, HandRoom, SceneHeights
 from toolhand.tool_nodes.grasp.hand import TIP_GAP, Hand
 from toolhand.tool_nodes.grasp.jaws import LEAST_CONTACT, Grasps, place_jaws
@@ -96,12 +96,11 @@ class AnalyticGraspGenerator:
                 known points, NO_GRASP when it is too wide, too flat or hemmed in.
         """
         found = self.propose(cloud, mask, T_base_camera)
-        score = probabilities(found.features)
-        order = np.argsort(-score, kind="stable")
+        order, scores = ranked(found.features)
         return GraspSet(
             T_camera_gripper=found.T_camera_gripper[order],
             widths_m=found.width[order],
-            scores=score[order],
+            scores=scores,
             sampled=found.sampled,
         )
 

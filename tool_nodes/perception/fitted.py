@@ -1,4 +1,5 @@
-"""Small networks that were fitted to generated scenes: what `python -m toolhand.bench.perception.fitting` writes."""
+"""Small networks that were fitted to generated scenes: what `python -m toolhand.bench.perception.fitting` and
+`toolhand.training.grasps.fit` write."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_FILE = Path(__file__).with_name("parts.json")
+_PARTS = Path(__file__).with_name("parts.json")
 _STEEPEST = 30.0
 """Bound of a logit, beyond which a probability is 0 or 1 in single precision [-]."""
 
@@ -64,9 +65,9 @@ def logistic(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @cache
-def network(name: str) -> Network:
-    """A network of the file: "border" (pixels), "joint" (regions) or "score" (masks)."""
-    rows = json.loads(_FILE.read_text(encoding="utf-8"))[name]
+def network(name: str, file: Path = _PARTS) -> Network:
+    """A network of a file; of the parts of piles "border" (pixels), "joint" (regions) or "score" (masks)."""
+    rows = json.loads(file.read_text(encoding="utf-8"))[name]
     return Network(
         np.array(rows["first"], np.float32),
         np.array(rows["offset"], np.float32),
@@ -75,8 +76,8 @@ def network(name: str) -> Network:
     )
 
 
-def save(networks: Mapping[str, Network]) -> None:
-    """Write the file anew."""
+def save(networks: Mapping[str, Network], file: Path = _PARTS) -> None:
+    """Write a file anew."""
     lines = [f"{json.dumps(name)}: {json.dumps(net.rows())}" for name, net in networks.items()]
-    _FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     network.cache_clear()

@@ -86,12 +86,7 @@ def camera_node(node: Node, camera: str, deadline_s: float) -> RemoteCamera:
 
 
 class RemoteGraspTools(GraspAlternatives):
-    """`GraspTools` over the service compute_grasp.
-
-    Args:
-        node: Gets the client.
-        deadlines: How long to wait.
-    """
+    """`GraspTools` over the service compute_grasp; arguments as of `RemoteCamera`."""
 
     def __init__(self, node: Node, deadlines: Deadlines) -> None:
         self._compute_grasp = Service(node, ComputeGrasp, "compute_grasp", deadlines)
@@ -122,12 +117,7 @@ def _grasp_result(response: Any) -> ToolResult:
 
 
 class RemoteBoundingBoxTools(BoundingBoxTools):
-    """`BoundingBoxTools` over the service compute_bounding_box.
-
-    Args:
-        node: Gets the client.
-        deadlines: How long to wait.
-    """
+    """`BoundingBoxTools` over the service compute_bounding_box; arguments as of `RemoteCamera`."""
 
     def __init__(self, node: Node, deadlines: Deadlines) -> None:
         self._compute_bounding_box = Service(node, ComputeBoundingBox, "compute_bounding_box", deadlines)

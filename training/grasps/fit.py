@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from toolhand.agent_node.console.terminal import say
 from toolhand.sim.camera.ray import RayCamera, jittered, scene_camera
@@ -24,11 +22,12 @@ from toolhand.sim.objects.chosen import choose_sets
 from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.clutter import Clutter, clutter_scene
 from toolhand.tool_nodes.geometry import backproject
-from toolhand.tool_nodes.grasp import fitted
-from toolhand.tool_nodes.grasp.chances import FEATURES, probabilities
+from toolhand.tool_nodes.grasp.chances import FEATURES, FITTED, probabilities, ranked
 from toolhand.tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from toolhand.tool_nodes.perception.fitted import Network, save
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.types import BoolArray, FloatArray
+from toolhand.training import networks
 from toolhand.training.grasps.trials import TrialHand
 
 KINDS: tuple[Clutter, ...] = ("single", "packed", "pile", "touching")
@@ -41,42 +40,9 @@ _IN_CLUTTER = 6
 """Objects of a scene of clutter [-]."""
 _LEAST_PX = 300
 """Fewer visible pixels of an object are not asked for [px]."""
-PRIOR = {
-    "slope": -1.0,
-    "steep": -6.0,
-    "lever": -1.2,
-    "torque": -1.0,
-    "above": -0.6,
-    "under": -0.3,
-    "width": -1.0,
-    "overlap": 0.5,
-    "little overlap": -2.0,
-    "patch": 0.5,
-    "little patch": -1.0,
-    "face": 0.5,
-    "little face": -1.0,
-    "corner": -2.0,
-    "seen": 0.3,
-    "tight": -1.0,
-    "tilt": -1.0,
-    "level": -0.5,
-    "into": -2.5,
-    "touching": -1.5,
-    "crowded": -1.0,
-    "hidden": -1.5,
-    "between": -1.0,
-    "beneath": -1.0,
-}
-"""What the weights are drawn to where trials are few [-]: the signs follow from mechanics, the sizes are guesses. What
-is not named is drawn to 0 and has either sign."""
-_LEAST_SHARE = 0.45
-"""Each weight has at least this share of what it is drawn to [-]: whatever else goes with a feature in the trials, of
-two grasps that are alike but for it mechanics says which is better."""
-_LEAST_SPREAD = 0.1
-"""A feature that varies less counts as if it varied by this [-]: few trials say little of rare features."""
-_RIDGE = 0.5
-"""Penalty on the squares of their distances from it, in standard deviations of the features [-]: as much as one trial
-in doubt for each; with a few hundred trials it keeps rare features from deciding."""
+_STEPS, _BLUR, _DECAY = 2000, 0.3, 0.3
+"""Steps of the fit, and its blur and decay (`toolhand.training.networks.fit`) [-]: the least cross entropy on kinds of
+objects that were left out."""
 _BINS = 10
 """Bins of equal numbers of a reliability table [-]."""
 
@@ -124,7 +90,7 @@ def tried(seed: int, kind: Clutter, sets: Sequence[str] = ("generated",)) -> lis
             proposed = AnalyticGraspGenerator(seed).propose(cloud, (frame.ids == k).ravel(), frame.T_base_camera)
         except ToolError:
             continue
-        order = np.argsort(-probabilities(proposed.features), kind="stable")
+        order, _ = ranked(proposed.features)
         # The best, and others from all over the ranking, the better half more often.
         others = (len(order) * rng.random(_OTHERS) ** 2).astype(int)
         for rank in dict.fromkeys([0, *others]):
@@ -135,33 +101,11 @@ def tried(seed: int, kind: Clutter, sets: Sequence[str] = ("generated",)) -> lis
     return found
 
 
-def fit(x: FloatArray, held: BoolArray) -> tuple[FloatArray, float]:
-    """Weights (F,) and intercept of a logistic regression, to outcomes (N,) of features (N, F)."""
-    middle, scale = x.mean(axis=0), np.maximum(x.std(axis=0), _LEAST_SPREAD)
-    prior = scale * np.array([PRIOR.get(name, 0.0) for name in FEATURES])
-    z = np.column_stack([(x - middle) / scale, np.ones(len(x))])
-    sign = np.where(held, 1.0, -1.0)
-
-    def loss(w: FloatArray) -> tuple[float, FloatArray]:
-        margin = sign * (z @ w)
-        penalty = np.append(w[:-1] - prior, 0.0)
-        gradient = -(z * (sign * expit(-margin))[:, None]).sum(axis=0) + 2.0 * _RIDGE * penalty
-        return float(np.logaddexp(0.0, -margin).sum() + _RIDGE * penalty @ penalty), gradient
-
-    least = [*(_LEAST_SHARE * prior), 0.0]
-    bounds = [(b, None) if b > 0.0 else (None, b) if b < 0.0 else (None, None) for b in least]
-    start = np.append(prior, 0.0)
-    w = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 2000, "ftol": 1e-12}).x
-    # The bounds make it too sure of itself: two more numbers, which leave the order as it is, set how sure it is.
-    both = np.column_stack([z @ w, np.ones(len(x))])
-
-    def unsure(u: FloatArray) -> tuple[float, FloatArray]:
-        margin = sign * (both @ u)
-        return float(np.logaddexp(0.0, -margin).mean()), -(both * (sign * expit(-margin))[:, None]).mean(axis=0)
-
-    stretch, shift = minimize(unsure, np.array([1.0, 0.0]), jac=True, method="BFGS").x
-    weights = stretch * w[:-1] / scale
-    return weights, float(stretch * w[-1] + shift - middle @ weights)
+def fit(x: FloatArray, held: BoolArray) -> Network:
+    """The network from features (N, F) to the probability of the outcomes (N,)."""
+    examples = networks.Examples()
+    examples.add(x.astype(np.float32), held.astype(float), np.ones(len(x)))
+    return networks.fit(examples, np.random.default_rng(0), _STEPS, blur=_BLUR, decay=_DECAY)
 
 
 def reliability(p: FloatArray, held: BoolArray) -> tuple[list[tuple[float, float, int]], float]:
@@ -186,7 +130,7 @@ def main() -> None:
     trying.add_argument("--first-seed", type=int, default=0)
     trying.add_argument("--scenes", type=int, default=300)
     trying.add_argument("--objects", default="generated", help="sets, or folders of meshes")
-    fitting = commands.add_parser("fit", help="fit the probabilities, and write tool_nodes/grasp/fitted.py")
+    fitting = commands.add_parser("fit", help="fit the probabilities, and write tool_nodes/grasp/chances.json")
     fitting.add_argument("files", type=Path, nargs="+")
     checking = commands.add_parser("check", help="how reliable the probabilities are")
     checking.add_argument("files", type=Path, nargs="+")
@@ -196,18 +140,8 @@ def main() -> None:
         return
     x, held, best = _read(options.files)
     if options.command == "fit":
-        weights, intercept = fit(x[:, : len(FEATURES)], held)
-        lines = "".join(f"    {weight:.4f},  # {name}\n" for weight, name in zip(weights, FEATURES, strict=True))
-        text = (
-            f'"""Written by `python -m toolhand.training.grasps.fit`, from {len(x)} trials: do not edit."""\n\n'
-            f'INTERCEPT = {intercept:.4f}\n"""Log odds of a grasp whose features are all 0 [-]."""\n\n'
-            f"WEIGHTS = (\n{lines})\n"
-            '"""Change of the log odds with each feature, in the order of `toolhand.tool_nodes.grasp.chances` [-]."""\n'
-        )
-        Path(fitted.__file__).write_text(text, encoding="utf-8")
-        p = expit(x[:, : len(FEATURES)] @ weights + intercept)
-    else:
-        p = probabilities(x)
+        save({"held": fit(x[:, : len(FEATURES)], held)}, FITTED)
+    p = probabilities(x)
     _say(p, held, "all")
     _say(p[best], held[best], "best of each object")
 

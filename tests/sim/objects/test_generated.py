@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull
 
 from toolhand.sim.objects.asset import ABOVE_PADS
 from toolhand.sim.objects.generated.families import FAMILIES
-from toolhand.sim.objects.generated.objects import FRICTION, GENERATED, MASS_KG
+from toolhand.sim.objects.generated.objects import FRICTION, GENERATED, LARGE, LARGER, MASS_KG
 from toolhand.sim.objects.mesh_asset import MeshAsset
 from toolhand.sim.objects.meshes import convex_mesh, joined, mass_properties
 from toolhand.sim.objects.sets import find_asset
@@ -33,6 +33,17 @@ def make_object(name: str) -> MeshAsset:
 
 def add(spec: mujoco.MjSpec, name: str, at: tuple[float, float, float], index: int) -> None:
     PlacedObject(f"thing_{index}", f"generated/{name}", at, 0.0).add_to(spec, index)
+
+
+def test_a_large_object_is_the_one_of_its_name_but_larger() -> None:
+    for name in ("block-1", "mug-3", "17-2"):
+        small, large = GENERATED[name], LARGE[name]
+        scale = large.size_m[0] / small.size_m[0]
+        assert LARGER[0] <= scale <= LARGER[1]
+        np.testing.assert_allclose(large.size_m, scale * np.array(small.size_m))
+        assert (large.cavity is None) == (small.cavity is None)
+        if large.cavity is not None and small.cavity is not None:
+            assert large.cavity.rim_z == pytest.approx(scale * small.cavity.rim_z)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -364,6 +364,21 @@ def test_what_stands_beside_an_object_takes_room_and_points_between_two_surfaces
     assert number(flying) == number(alone)
 
 
+def test_what_lies_on_an_object_or_between_the_fingers_is_known() -> None:
+    def known(*objects: SegmentedObject) -> tuple[float, float]:
+        frame = make_image((0.5, 0.0, box(0)), *objects)
+        assert frame.ids is not None
+        cloud = geometry.backproject(frame.depth, frame.K)
+        found = AnalyticGraspGenerator().propose(cloud, (frame.ids == 0).ravel(), frame.T_base_camera).features
+        return found[:, FEATURES.index("beneath")][0], found[:, FEATURES.index("between")].max()
+
+    assert known() == (0.0, 0.0)
+    upon, _ = known((0.5, 0.02, '<geom type="box" size=".012 .012 .02" pos="0 0 .09"/>'))
+    assert upon > 0.1
+    _, beside = known((0.5, 0.04, '<geom type="box" size=".01 .01 .03" pos="0 0 .03"/>'))
+    assert beside > 0.1
+
+
 def test_points_on_the_very_edge_of_the_checked_region_are_handled() -> None:
     rng = np.random.default_rng(0)
     edge = np.nextafter(np.float32(0.32), np.float32(0.0))

@@ -15,19 +15,13 @@ from toolhand.tool_nodes.toolbox.arguments import ImageIndex, NumberArgument, Po
 from toolhand.tool_nodes.toolbox.example import Example
 from toolhand.tool_nodes.toolbox.images import SessionImage
 from toolhand.tool_nodes.toolbox.toolbox import InSession, Session, tool
-from toolhand.tool_nodes.tools.spacetools.robot import CameraTools, captured
+from toolhand.tool_nodes.tools.spacetools.robot import GRASPED, CameraTools, captured
 from toolhand.tool_nodes.types import FloatArray, SkillRequest
 
 Speed = Annotated[float, NumberArgument(LEAST_SPEED, 1.0)]
 Distance = Annotated[float, NumberArgument(0.0, 0.12, exclusive_low=True)]
 _MAKES = ("captured_image",)
 _LOOK = ("robot.capture_image",)
-_GRASP = (
-    "depth_estimator.estimate_depth_with_pointcloud",
-    "sam2.segment_from_point",
-    "grasp_generator.compute_grasp",
-    "robot.execute_grasp",
-)
 
 
 class ParkTools:
@@ -133,7 +127,7 @@ class HandTools(ParkTools):
         """
         return self._done(SkillRequest("point_at", _place(point, image_index), speed=speed), session)
 
-    @tool("robot.hand_over", motion=True, timeout_s=None, makes=_MAKES, example=Example({}, before=_GRASP))
+    @tool("robot.hand_over", motion=True, timeout_s=None, makes=_MAKES, example=Example({}, before=GRASPED))
     def hand_over(self, session: InSession, speed: Speed = 1.0) -> ToolResult:
         """Hold the held object out towards the camera's side of the table and let go of it once somebody pulls at it.
 
@@ -147,7 +141,7 @@ class HandTools(ParkTools):
         motion=True,
         timeout_s=None,
         makes=_MAKES,
-        example=Example({"point": [0.48, 0.62], "image_index": 0}, before=_GRASP),
+        example=Example({"point": [0.48, 0.62], "image_index": 0}, before=GRASPED),
     )
     def stand_upright(self, point: Point2D, image_index: ImageIndex, session: InSession) -> ToolResult:
         """Set the held object down on a free place; if it lay, it is turned onto one of its ends.

@@ -44,6 +44,13 @@ GRASP_FAILED = HAS_MOVED - {ErrorCode.CONTROLLER_FAULT} | {
     ErrorCode.OUT_OF_WORKSPACE,
 }
 """Failures that are a grasp's own: another one of the same object may succeed."""
+GRASPED = (
+    "depth_estimator.estimate_depth_with_pointcloud",
+    "sam2.segment_from_point",
+    "grasp_generator.compute_grasp",
+    "robot.execute_grasp",
+)
+"""Calls after which an object is held, after a look."""
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 """After these nothing is held."""
 
@@ -297,11 +304,7 @@ class RobotTools(CameraTools):
         makes=("captured_image",),
         example=Example(
             {"grasp_pose": "$grasp_pose"},
-            before=(
-                "depth_estimator.estimate_depth_with_pointcloud",
-                "sam2.segment_from_point",
-                "grasp_generator.compute_grasp",
-            ),
+            before=GRASPED[:-1],
         ),
     )
     def execute_grasp(self, grasp_pose: Pose, session: InSession) -> ToolResult:
@@ -356,12 +359,7 @@ class RobotTools(CameraTools):
         renamed={"point_2d": "placement_point_2d"},
         example=Example(
             {"placement_point_2d": [0.48, 0.62]},
-            before=(
-                "depth_estimator.estimate_depth_with_pointcloud",
-                "sam2.segment_from_point",
-                "grasp_generator.compute_grasp",
-                "robot.execute_grasp",
-            ),
+            before=GRASPED,
         ),
     )
     def place_object_at_2d_location(self, placement_point_2d: NewestPoint2D, session: InSession) -> ToolResult:
@@ -381,12 +379,7 @@ class RobotTools(CameraTools):
         renamed={"point_3d": "placement_point_3d"},
         example=Example(
             {"placement_point_3d": [-0.02, 0.14, 0.93]},
-            before=(
-                "depth_estimator.estimate_depth_with_pointcloud",
-                "sam2.segment_from_point",
-                "grasp_generator.compute_grasp",
-                "robot.execute_grasp",
-            ),
+            before=GRASPED,
         ),
     )
     def place_object_at_3d_location(self, placement_point_3d: NewestPoint3D, session: InSession) -> ToolResult:
