@@ -83,33 +83,10 @@ def contact_quality(grasps: Grasps, gripper: GripperModel) -> FloatArray:
 
 
 FEATURES = (
-    "slope",
-    "steep",
-    "lever",
-    "torque",
-    "above",
-    "under",
-    "width",
-    "overlap",
-    "little overlap",
-    "patch",
-    "little patch",
-    "face",
-    "little face",
-    "corner",
-    "seen",
-    "tight",
-    "tilt",
-    "level",
-    "into",
-    "touching",
-    "crowded",
-    "hidden",
-    "between",
-    "beneath",
-    "volume",
-    "height",
-)
+    "slope", "steep", "lever", "torque", "above", "under", "width", "overlap", "little overlap", "patch",
+    "little patch", "face", "little face", "corner", "seen", "tight", "tilt", "level", "into", "touching", "crowded",
+    "hidden", "between", "beneath", "volume", "height",
+)  # fmt: skip
 """What is known about a grasp, each scaled to about 0..1."""
 
 

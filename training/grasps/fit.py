@@ -3,7 +3,7 @@ say.
 
 python -m toolhand.training.grasps.fit try --out trials.npz --first-seed 0 --scenes 300
 python -m toolhand.training.grasps.fit fit trials.npz
-python -m toolhand.training.grasps.fit check held_out.npz --plot reliability.png
+python -m toolhand.training.grasps.fit check held_out.npz
 """
 
 from __future__ import annotations
