@@ -143,9 +143,8 @@ class SceneHeights:
 
     def beneath(self, shape: NDArray[np.float32]) -> float:
         """Share of the strip about an object (P, 3) in which something is higher than the object beside it [-]."""
-        own = np.full(self._cells**2, -np.inf, np.float32)
-        np.maximum.at(own, self._lookup(shape), shape[:, 2])
-        own = own.reshape(self._cells, -1)
+        own = np.full((self._cells, self._cells), -np.inf, np.float32)
+        np.maximum.at(own.reshape(-1), self._lookup(shape), shape[:, 2])
         strip = ndimage.binary_dilation(own > -np.inf, iterations=_RING)
         beside = ndimage.maximum_filter(own, 2 * _RING + 1)
         return float(np.mean(self._here.reshape(own.shape)[strip] > beside[strip] + np.float32(_HIGHER)))

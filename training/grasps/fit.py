@@ -159,7 +159,7 @@ def _try(out: Path, first_seed: int, scenes: int, sets: Sequence[str]) -> None:
         rows += tried(seed, KINDS[k % len(KINDS)], sets)
         if rows:
             columns = dict(zip(Tried._fields, map(np.array, zip(*rows, strict=True)), strict=True))
-            np.savez(out, **columns)
+            np.savez(out, allow_pickle=False, **columns)
             held, best = columns["held"], columns["best"]
             say(f"{k + 1} scenes, {len(rows)} grasps, {held.mean():.3f} held, best {held[best].mean():.3f}")
 
