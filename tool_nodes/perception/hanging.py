@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from toolhand.tool_nodes.geometry import backproject, invert, project, transform
+from toolhand.tool_nodes.perception.clusters import find_clusters
 from toolhand.tool_nodes.perception.lifted import one_surface
 from toolhand.tool_nodes.perception.neighbours import neighbours, surely_one
 from toolhand.tool_nodes.perception.relief import depth_noise
-from toolhand.tool_nodes.perception.surface import find_surface
+from toolhand.tool_nodes.perception.surface import Surface, find_surface
 from toolhand.tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 _HANGS_M = 0.03
@@ -41,6 +42,10 @@ _SUREST = 1.0 - 1e-6
 """No joint is surer than this [-]: so far the odds of the network that judges them say something."""
 _OBJECT_M2 = 2.5e-4
 """What is seen of another object has at least this area [m^2]: of the smallest products' tops."""
+_IN_REACH_M = 0.06
+"""What stands farther from the target than this cannot come up with it [m]: the open jaws and a finger beside them."""
+_RIM_PX = 6
+"""Pixels about a mask that may show its object's depth [px]: a stereo camera's fattened rim, and a mask's error."""
 _LEAST_SIDE_PX = 3
 """What hangs in the hand is so wide and high at the least [px]: edges flicker by less."""
 
@@ -73,10 +78,13 @@ def what_hangs(before: Frame, lifted: Frame, T_moved: FloatArray, hand: FloatArr
     nearest = _nearest(up & target.mask, target)
     if not nearest[0].size:
         return Hanging()
+    surface = find_surface(before)
+    if _stood_alone(before, surface, target.mask):
+        return Hanging(alone=True)  # the jaws hold something, and there was nothing else
     height, width = up.shape
     own = np.zeros_like(up)
     own[tuple(at[nearest].T)] = True
-    alone, air = _moved_back(before, lifted, T_moved, hand)
+    alone, air = _moved_back(before, surface, lifted, T_moved, hand)
     if not (air & own).any():
         return Hanging()
     area = np.nan_to_num(alone.depth.astype(float)) ** 2 / float(alone.K[0, 0] * alone.K[1, 1])
@@ -143,9 +151,19 @@ def _seen_again(
     return shown[0], shown[1], shown[2], at.reshape(*before.depth.shape, 2)
 
 
-def _moved_back(before: Frame, lifted: Frame, T_moved: FloatArray, hand: FloatArray) -> tuple[Frame, BoolArray]:
+def _stood_alone(before: Frame, surface: Surface, mask: BoolArray) -> bool:
+    """True if nothing but the object of a mask (H, W) was seen to stand where the jaws could reach."""
+    pixel_m = np.nan_to_num(before.depth) / float(before.K[0, 0])
+    away_px = ndimage.distance_transform_edt(~mask)
+    standing = np.any([cluster.mask for cluster in find_clusters(before, surface)] or [mask], axis=0)
+    other = standing & (away_px > _RIM_PX) & (away_px * pixel_m < _IN_REACH_M)
+    return float((pixel_m[other] ** 2).sum()) < _OBJECT_M2
+
+
+def _moved_back(
+    before: Frame, surface: Surface, lifted: Frame, T_moved: FloatArray, hand: FloatArray
+) -> tuple[Frame, BoolArray]:
     """The image of what hangs in the hand as if it stood where it stood, on a bare table; and where (H, W) it is."""
-    surface = find_surface(before)
     points = transform(lifted.T_base_camera, _points(lifted)).reshape(*lifted.depth.shape, 3)
     with np.errstate(invalid="ignore"):
         air = lifted.depth < before.depth - _HANGS_M

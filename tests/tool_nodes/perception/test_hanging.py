@@ -15,6 +15,7 @@ PaintedBox = tuple[tuple[float, float, float, float], float, tuple[int, int, int
 """From and to along the image's x and y from its middle [m], height of the top [m], colour."""
 TARGET: PaintedBox = (-0.03, 0.03, -0.04, 0.04), 0.05, RED
 TOUCHING: PaintedBox = (0.03, 0.09, -0.01, 0.02), 0.03, GREEN
+BY: PaintedBox = (-0.02, 0.02, 0.08, 0.11), 0.03, GREEN
 BEYOND: PaintedBox = (0.20, 0.26, -0.04, 0.04), 0.05, GREEN
 
 
@@ -58,7 +59,8 @@ def looked(before: Frame, lifted: Frame, mask: BoolArray) -> Hanging:
         ((TARGET, BEYOND), (TARGET,), (TARGET,), True, False),
         ((TARGET, TOUCHING), (TARGET,), (TARGET,), True, False),
         ((TARGET, TOUCHING), (TARGET, TOUCHING), (TARGET,), False, True),
-        ((TARGET, TOUCHING), (TARGET, TOUCHING), (TARGET, TOUCHING), False, False),
+        ((TARGET, TOUCHING, BY), (TARGET, TOUCHING), (TARGET, TOUCHING), False, False),
+        ((TARGET, TOUCHING), (TARGET, TOUCHING), (TARGET, TOUCHING), True, False),
         ((TARGET, TOUCHING), (TOUCHING,), (TARGET,), False, False),
         ((TARGET, BEYOND), (), (TARGET,), False, False),
     ],
@@ -67,6 +69,7 @@ def looked(before: Frame, lifted: Frame, mask: BoolArray) -> Hanging:
         "the target, and its neighbour stays",
         "its neighbour too",
         "a mask of two that looked like one before",
+        "two parts of what stood alone",
         "its neighbour instead",
         "nothing",
     ],
