@@ -40,8 +40,7 @@ _HIGHER = 0.005
 _RING = 4
 """Cells about the object's footprint in which that is looked for [-]: 2 cm, which a finger needs beside it."""
 _RANGE = 0.32
-"""The grid reaches this far from the object's middle along x and y [m]: wide enough for gripper and
-wrist."""
+"""The grid reaches this far from the object's middle along x and y [m]: enough for gripper and wrist."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,4 @@
-"""Small networks that were fitted to generated scenes: what `python -m toolhand.bench.perception.fitting` and
-`toolhand.training.grasps.fit` write."""
+"""Small networks, as `toolhand.bench.perception.fitting` and `toolhand.training.grasps.fit` write them."""
 
 from __future__ import annotations
 

@@ -42,10 +42,8 @@ _SUREST = 1.0 - 1e-6
 """No joint is surer than this [-]: so far the odds of the network that judges them say something."""
 _OBJECT_M2 = 2.5e-4
 """What is seen of another object has at least this area [m^2]: of the smallest products' tops."""
-_IN_REACH_M = 0.06
-"""What stands farther from the target than this cannot come up with it [m]: the open jaws and a finger beside them."""
-_RIM_PX = 6
-"""Pixels about a mask that may show its object's depth [px]: a stereo camera's fattened rim, and a mask's error."""
+_IN_REACH_M, _RIM_PX = 0.06, 6
+"""What stands farther away cannot come up with the target [m]: the jaws and a finger; nearer is its rim [px]."""
 _LEAST_SIDE_PX = 3
 """What hangs in the hand is so wide and high at the least [px]: edges flicker by less."""
 

@@ -79,7 +79,7 @@ TABLE: dict[str, tuple[str, dict[str, Any], str, Any]] = {
             "image_index": 0,
         },
         "not calibrated",
-        lambda result: result.value[1] > 0.9985,
+        lambda result: result.value[1] > 0.996,
     ),
 }
 """Tool -> how it errs, a call, words of the sign, and what of the answer is spoilt."""
