@@ -158,7 +158,7 @@ def run_over_ros(
             judgement = judgement_of(known, operator.as_said)
             result = known | operator.result() | judgement | dict(about)
             narrator.summary(result)
-            for folder in operator.run_dirs[:-1]:
+            for folder in sorted({*operator.run_dirs} - {operator.run_dir}):  # one folder may hold several commands
                 narrator.line(f"  report: {os.path.relpath(folder / 'report.html')}")
             if operator.run_dir is not None:
                 film = animate(station, interrupt.is_hit) if command.animation and station is not None else ([], [])
