@@ -141,9 +141,11 @@ def grasp_section(document: Document, image: str) -> str:
 
 def _rates(document: Document, sides: Sequence[str]) -> Iterator[list[str]]:
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
-    parts_left_out = ("family", "cause") if len(document["scene"]) == 1 else ("family", "cause", "first attempt")
+    several = len(document["scene"]) > 1  # how targets lie is then said for each kind alone
+    parts_left_out = ("family", "cause", "first attempt") if several else ("family", "cause")
     for row in document["rows"]:
         shown = bool({"rate", "p50_ms", "per_hour"} & set(row)) and row["name"] not in _LEFT_OUT
+        shown = shown and not (several and row["name"].startswith("first attempt, "))
         if shown and row.get("part") not in parts_left_out:
             part = row.get("part", "")
             name = f"{part}, {row['name']}" if part in (*DISAGREEMENTS, "first attempt") else str(row["name"])
