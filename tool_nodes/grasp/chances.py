@@ -22,7 +22,7 @@ FITTED = Path(__file__).with_name("chances.json")
 """The network from features to chances, called "held"."""
 _BY_CONTACT = 0.08
 """Share of a rank that the contact decides [-]: most grasps of a simple object hold, and their fitted probabilities
-differ by less than the fit knows. The least with which a bin is held straight over its rim."""
+differ by less than the fit knows. Of 0.03, 0.05 and 0.08 the first that holds a bin straight over its rim."""
 _CELL = 0.005
 """Side of the columns that an object is cut into, however unevenly it was seen [m]; a round figure."""
 
