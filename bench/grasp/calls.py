@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from toolhand.sim.station import CameraWithoutIds, Station
 from toolhand.sim.world import World
+from toolhand.tool_nodes.perception.masks import inner_point
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.toolbox.toolbox import CallRecord, Session
 from toolhand.tool_nodes.types import FloatArray, Frame
@@ -20,18 +21,14 @@ LOOK = "robot.look_closer"
 
 
 def middle_of(ids: NDArray[np.int32], index: int) -> tuple[float, float] | None:
-    """Normalized point (x, y) in the middle of the visible pixels of an object, which is one of them; None where
+    """Normalized point (x, y) in the middle of the visible pixels of an object, farthest from their outline; None where
     hidden.
 
     Args:
         ids: (H, W) indices of objects.
     """
-    rows, columns = np.nonzero(ids == index)
-    if not rows.size:
-        return None
-    middle = np.argmin((rows - np.median(rows)) ** 2 + (columns - np.median(columns)) ** 2)
-    height, width = ids.shape
-    return float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)
+    mask = ids == index
+    return inner_point(mask) if mask.any() else None
 
 
 def in_hand(world: World, item: str) -> FloatArray:
