@@ -33,7 +33,7 @@ LONGEST_M = 0.25
 """What is longer than this along x or y of the base frame is a bin or a shelf, and is not asked for when clearing [m]:
 twice the longest object that the gripper can carry level."""
 FAILURES_RUNNING = 2
-"""Attempts in a row that take nothing away after which a scene is left [-]; as in VGN (Breyer et al., CoRL 2020)."""
+"""Attempts in a row that take nothing away after which a scene is left [-]; as in VGN."""
 _SAME_GRASP_M = 0.02
 """Grasps that are closer than this to one that has failed are taken last [m]: less than a finger is wide."""
 _CLOSING_S = 0.6
@@ -125,7 +125,8 @@ def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
 
 
 def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
-    """Attempts at what the tools see best: one, or until nothing is left or too many in a row take nothing away.
+    """Attempts at what the tools see best: one, or until nothing is left, no grasp is found or too many in a row take
+    nothing away, as a round of VGN (Breyer et al., CoRL 2020) ends.
 
     What was up at the end of the judge's hold is taken out of the world, as if it had been let go over a bin: placing
     is measured by `toolhand bench manipulation`, and published declutter rates are of picks alone.
@@ -144,13 +145,13 @@ def _clear(watch: Watch, job: GraspJob) -> list[GraspRecord]:
             code, text = str(error.code), error.message
         record = _finish(watch, job, target, len(records), code, text)
         records.append(record)
-        if not record.scored or job.protocol == "any":
+        if not record.scored or job.protocol == "any" or not (record.pose or record.removed):
             break
         if record.removed:
             failures, failed_at = 0, []
         else:
             failures += 1
-            failed_at += [np.reshape(record.pose, (4, 4))[:3, 3]] if record.pose else []
+            failed_at.append(np.reshape(record.pose, (4, 4))[:3, 3])
         _park(watch)
     return records
 

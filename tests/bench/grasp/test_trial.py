@@ -136,6 +136,15 @@ def test_clearing_is_given_up_after_two_failures_running(monkeypatch: pytest.Mon
     assert [(r.attempt, r.removed, r.success) for r in records] == [(0, 0, False), (1, 0, False)]
 
 
+def test_clearing_ends_where_nothing_has_a_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(watch: object) -> None:
+        raise ToolError(ErrorCode.NO_GRASP, "Nothing fits.")
+
+    monkeypatch.setattr("toolhand.bench.grasp.watch.Watch.compute_grasp", none)
+    (record,) = run_one(replace(ALONE, protocol="clear"))
+    assert (record.code, record.removed) == ("NO_GRASP", 0)
+
+
 def _nothing_up(watch: object, target: str, any_object: bool) -> frozenset[str]:
     watch.facts |= {"success": False, "up": "nothing"}  # type: ignore[attr-defined]
     return frozenset()
