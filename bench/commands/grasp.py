@@ -42,6 +42,7 @@ class Options(BenchOptions):
         second_view: Compare with the same attempts, of which one that fails with an empty hand is made once more from a
             second view by the camera at the wrist.
         clearing: Compare with the same object got at in up to six grasps, those of what is in its way with them.
+        said: Compare with the same object picked up by the embedded policy, told in a sentence by name and point.
         out: Folder for records, tables, plots and a page of every failure; the same command goes on after a break.
         jobs: Processes.
     """
@@ -61,6 +62,7 @@ class Options(BenchOptions):
     ideal: bool = False
     second_view: bool = False
     clearing: bool = False
+    said: bool = False
     out: Path | None = None
     jobs: int = 1
     as_json: AsJson = False

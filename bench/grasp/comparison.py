@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from toolhand.agent_node.console.terminal import say
 from toolhand.agent_node.runs.folder import write_atomically, write_json
@@ -23,7 +23,7 @@ from toolhand.bench.grasp.rows import (
     rows_of,
 )
 from toolhand.bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
-from toolhand.bench.grasp.sides import GraspSide, sides_of
+from toolhand.bench.grasp.sides import GraspSide, Way, sides_of
 from toolhand.bench.grasp.trial import run_one
 from toolhand.bench.perception.calibration import format_bins, save_plot, save_png
 from toolhand.bench.perception.metrics import format_means
@@ -100,9 +100,8 @@ BENCH = GraspBench()
 
 
 def _sides(options: Options) -> list[GraspSide]:
-    robot = options.robot.robot
-    more = options.second_view, options.clearing
-    return sides_of(options.backends, robot, options.vs, options.control, options.ideal, *more)
+    ways = [way for way in get_args(Way) if getattr(options, way)]
+    return sides_of(options.backends, options.robot.robot, options.vs, options.control, options.ideal, ways)
 
 
 def _settings(options: Options) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,7 +13,10 @@ from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.port_names import PORTS
 from toolhand.tool_nodes.results import invalid
 
-Role = Literal["main", "vs", "control", "ideal", "second_view", "clearing"]
+Way = Literal["second_view", "clearing", "said"]
+"""An attempt that fails with an empty hand is made once more, from a second view by the camera at the wrist; objects in
+the way are taken aside first, see `toolhand.bench.grasp.clearing`; the embedded policy is told in a
+sentence to pick the object up, by its name and where it is seen."""
 
 CONTROL = "top_down"
 """The naive generator: straight down over the middle of the mask, without a look at what stands around."""
@@ -26,13 +30,11 @@ class GraspSide:
     """One way to grasp; every side is given the same scenes, and the same object in each.
 
     Attributes:
-        role: Part that it has in the comparison, in names of files: a Role, or what another benchmark tells it by.
+        role: Part that it has in the comparison, in names of files: "main", "vs", "control", "ideal", a Way, or what
+            another benchmark tells it by.
         label: Name in tables.
         robot: Name or folder of the robot.
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
-        second_view: An attempt that fails with a hand that is empty is made once more, from a second view by the
-            camera at the wrist.
-        clearing: Objects in the way are taken aside first, see `toolhand.bench.grasp.clearing`.
     """
 
     role: str
@@ -40,13 +42,11 @@ class GraspSide:
     backends: BackendOptions
     robot: str
     exact: bool = False
-    second_view: bool = False
-    clearing: bool = False
 
     def config(self, seed: int) -> StationConfig:
         """The station that a scene of this seed is worked at."""
         noise = _EXACT if self.exact else PerceptionNoise()
-        suites = ("spacetools", "wrist") if self.second_view else ("spacetools",)
+        suites = ("spacetools", "wrist") if self.role == "second_view" else ("spacetools",)
         return StationConfig(**vars(self.backends), seed=seed, robot=self.robot, noise=noise, suites=suites)
 
     def document(self) -> dict[str, Any]:
@@ -60,8 +60,7 @@ def sides_of(
     vs: str,
     control: bool,
     ideal: bool,
-    second_view: bool = False,
-    clearing: bool = False,
+    ways: Sequence[Way] = (),
 ) -> list[GraspSide]:
     """The sides that are asked for, what is measured first.
 
@@ -69,8 +68,7 @@ def sides_of(
         robot: Name or folder of the robot.
         vs: "PORT:NAME", or the name of a generator or segmenter; empty for no comparison.
         ideal: With a sensor without noise and true masks.
-        second_view: With a second attempt from the camera at the wrist.
-        clearing: With what is in the way taken aside first.
+        ways: Other ways to go about it.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown name.
@@ -78,7 +76,7 @@ def sides_of(
     backends.require_known()
     named = backends.ports.over(backends.perception)
 
-    def side(role: Role, label: str, exact: bool = False, **ports: str) -> GraspSide:
+    def side(role: str, label: str, exact: bool = False, **ports: str) -> GraspSide:
         changed = replace(backends, ports=replace(backends.ports, **ports))
         changed.require_known()
         return GraspSide(role, label, changed, robot, exact)
@@ -94,10 +92,7 @@ def sides_of(
         sides.append(side("control", CONTROL, grasps=CONTROL))
     if ideal:
         sides.append(side("ideal", f"{named.grasps}, ideal", exact=True, sensor="clean", segmenter="sim"))
-    if second_view:
-        sides.append(replace(sides[0], role="second_view", label=f"{sides[0].label}, second view", second_view=True))
-    if clearing:
-        sides.append(replace(sides[0], role="clearing", label=f"{sides[0].label}, clearing", clearing=True))
+    sides += [replace(sides[0], role=way, label=f"{sides[0].label}, {way.replace('_', ' ')}") for way in ways]
     return sides
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolhand.agent_node.agent import Agent
+from toolhand.agent_node.policies.scripted.policy import ScriptedPolicy
 from toolhand.bench.grasp.calls import EXECUTE, SEGMENT, middle_of, true_ids
 from toolhand.bench.grasp.clearing import Clearing
 from toolhand.bench.grasp.images import keep_images
@@ -93,12 +95,17 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
         return middle
 
     code, text = "", ""
-    way = Clearing(watch, point) if job.side.clearing else None
+    way = Clearing(watch, point) if job.side.role == "clearing" else None
     try:
         try:
-            watch.grasp(point) if way is None else way.run()
+            if job.side.role == "said":
+                x, y = point(watch.look())
+                name = watch.station.scene.objects[chosen[0]].asset.name
+                _say(watch, f"Pick up the {name} at ({x:.3f}, {y:.3f}).")
+            else:
+                watch.grasp(point) if way is None else way.run()
         except ToolError as error:
-            if not job.side.second_view or error.code not in _LOOK_AGAIN:
+            if job.side.role != "second_view" or error.code not in _LOOK_AGAIN:
                 raise
             watch.grasp_closer(point)
     except ToolError as error:
@@ -108,6 +115,13 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
     if way is not None:
         watch.facts["actions"] = way.actions
     return _finish(watch, job, target, 0, code, text)
+
+
+def _say(watch: Watch, sentence: str) -> None:
+    """Let the embedded policy carry out a sentence. Raises ToolError of its answer where it fails."""
+    episode = Agent(ScriptedPolicy(), watch.station.toolbox).run(sentence)
+    if not episode.success:
+        raise ToolError(episode.error_code or ErrorCode.INTERNAL, episode.answer)
 
 
 def _wanted(watch: Watch, job: GraspJob, ids: NDArray[np.int32]) -> int:
@@ -272,7 +286,7 @@ def _finish(
         lifted = watch.judge(named, any_object=choosing or target is None)
         # An object that is up counts when anything may be cleared, whatever the tools believe that they have lifted.
         success = bool(watch.facts.pop("success")) and (choosing or record.reported)
-        success = success and not (job.side.clearing and watch.facts["fell"])
+        success = success and not (job.side.role in ("clearing", "said") and watch.facts["fell"])
         record = replace(record, **watch.facts, success=success)
     except ToolError as error:
         return replace(record, code=str(error.code), text=error.message, reported=False)

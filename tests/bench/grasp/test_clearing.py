@@ -96,8 +96,8 @@ def test_what_a_person_ended_is_not_gone_on_with(code: ErrorCode) -> None:
 
 
 def test_the_side_that_clears_is_paired_with_the_one_that_does_not_and_scenes_have_as_many_objects() -> None:
-    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, clearing=True)
-    assert [(side.role, side.clearing) for side in sides] == [("main", False), ("clearing", True)]
+    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, ways=["clearing"])
+    assert [side.role for side in sides] == ["main", "clearing"]
     jobs = jobs_of(sides, ["packed"], ("generated",), 1, 3, per_scene=2)
     assert [job.per_scene for job in jobs] == [2, 2]
     assert len(make_scene("packed", 3, ("generated",), "", 2).objects) == 2

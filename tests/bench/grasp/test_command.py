@@ -161,6 +161,6 @@ def test_vs_names_a_generator_a_segmenter_or_any_port() -> None:
         ("control", "top_down"),
         ("ideal", "analytic, ideal"),
     ]
-    (*_, again) = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False, second_view=True)
+    (*_, again) = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=True, ideal=False, ways=["second_view"])
     assert (again.role, again.label) == ("second_view", "analytic, second view")
     assert again.config(0).suites == ("spacetools", "wrist")

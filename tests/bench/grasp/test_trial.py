@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from toolhand.agent_node.agent import Agent
 from toolhand.agent_node.console.options import COLOUR_AND_DEPTH
 from toolhand.bench.grasp.comparison import BENCH
 from toolhand.bench.grasp.records import GraspRecord, RunFolder
@@ -105,13 +106,22 @@ def test_an_attempt_that_fails_is_made_once_more_from_a_second_view(monkeypatch:
         raise ToolError(ErrorCode.NO_GRASP, "Nothing fits.")
 
     monkeypatch.setattr("toolhand.bench.grasp.watch.Watch.grasp", fails)
-    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, second_view=True)
+    sides = sides_of(COLOUR_AND_DEPTH, "gen3", "", control=False, ideal=False, ways=["second_view"])
     main, again = [run_one(replace(ALONE, side=side))[0] for side in sides]
     assert (main.code, main.success) == ("NO_GRASP", False)
     assert (again.code, again.success) == ("", True)
     assert again.object == main.object
     assert again.mask_iou is not None
     assert again.mask_iou > 0.8
+
+
+def test_an_object_is_picked_up_by_a_sentence_with_its_name_and_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    run = Agent.run
+    monkeypatch.setattr(Agent, "run", lambda agent, text: [said.append(text), run(agent, text)][1])
+    (record,) = run_one(replace(ALONE, side=replace(MAIN, role="said")))
+    assert record.success
+    assert said[0].startswith("Pick up the toy block at (0.")
 
 
 def test_clearing_ends_when_the_table_is_empty_and_objects_that_were_lifted_are_gone() -> None:
