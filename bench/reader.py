@@ -22,7 +22,7 @@ from toolhand.bench.frame import Benchmark
 from toolhand.bench.stats import machine, rate_row, timing_row
 from toolhand.tool_nodes.files import MIB
 from toolhand.tool_nodes.results import invalid
-from toolhand.training.reader.corpus import WORDS, SaidPlan, load
+from toolhand.training.reader.corpus import WORDS, SaidPlan, Varied, load
 
 _BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 """Bounds of the certainties that are counted together [-]."""
@@ -91,6 +91,8 @@ class ReaderBench(Benchmark[Options, Options, ReadRecord]):
             "reader": options.reader,
             "authors": list(options.authors),
             "context": options.context,
+            "noise": options.noise,
+            "seed": options.seed,
             "machine": machine(),
             "memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB),
             "rows": rows,
@@ -137,4 +139,5 @@ def _readings(options: Options) -> list[SaidPlan]:
             )
         readings += load(folder)
     step = max(1, len(readings) // (options.n or len(readings)))
-    return readings[::step]
+    varied = Varied((), options.seed, options.noise)
+    return [varied.noisy(reading) for reading in readings[::step]]

@@ -22,6 +22,8 @@ class Options(BenchOptions):
         weights: Folder of weights of `learned`, the shipped ones where left out.
         n: So many of the sentences, all where left out.
         context: The turn before is read, too.
+        noise: Share of the sentences that get a slip, a recogniser's output or a remark, from 0 to 1.
+        seed: Seed of the noise.
     """
 
     WORK = "toolhand.bench.reader:BENCH"
@@ -31,4 +33,6 @@ class Options(BenchOptions):
     weights: Path | None = None
     n: int | None = None
     context: bool = True
+    noise: float = 0.0
+    seed: int = 0
     as_json: AsJson = False

@@ -145,7 +145,7 @@ class Varied:
         for k, reading in enumerate(order):
             if self._random.random() < 0.06 and not reading.context:
                 reading = self._joined(reading, order[k - 1])
-            yield self._noisy(self._rephrased(self._renamed(reading)))
+            yield self.noisy(self._rephrased(self._renamed(reading)))
 
     def _renamed(self, reading: SaidPlan) -> SaidPlan:
         chance = self._random
@@ -219,7 +219,8 @@ class Varied:
         said = f"{first.said.rstrip(' .!?')}{join}{then.said[:1].lower()}{then.said[1:]}"
         return replace(first, said=said, plan=f"{first.plan} ; {then.plan}")
 
-    def _noisy(self, reading: SaidPlan) -> SaidPlan:
+    def noisy(self, reading: SaidPlan) -> SaidPlan:
+        """The reading, or its like with a slip of the finger, as a recogniser writes it, or with a remark."""
         chance, said = self._random, reading.said
         if chance.random() >= self._noise:
             return reading
