@@ -13,6 +13,7 @@ from toolhand.tool_nodes.geometry import backproject, shifted, transform
 from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.motion.targets import jaw_opening_for, meant_mask, target_mask
 from toolhand.tool_nodes.perception.carrying import carried_target
+from toolhand.tool_nodes.perception.columns import column_boxes, own_heights
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, SeenTable, SeenTwice
 from toolhand.tool_nodes.perception.levelling import levelled
 from toolhand.tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
@@ -54,10 +55,11 @@ _KEPT = 4
 
 @dataclass(frozen=True)
 class _Around:
-    """What one image shows of a target: its points (N, 3), base frame [m], and the obstacles without it."""
+    """What one image shows of a target: its points (N, 3), base frame [m], and the obstacles without it and with it."""
 
     points: NDArray[np.float32]
     boxes: tuple[Box, ...]
+    whole: tuple[Box, ...]
 
 
 class GraspScenes:
@@ -123,8 +125,8 @@ class GraspScenes:
 
     def of(
         self, T: FloatArray, frame: Frame, target: GraspTarget | None = None
-    ) -> tuple[tuple[CollisionScene, ...], NDArray[np.float32]]:
-        """Obstacles without the target, strictest first, and the target's points.
+    ) -> tuple[tuple[CollisionScene, ...], CollisionScene, NDArray[np.float32]]:
+        """Obstacles without the target, strictest first, and with it, and the target's points.
 
         The jaws are wide open, then just open enough, then with less clearance; at last the fingers may touch what
         stands about the target, on the straight way to it alone. Obstacles there are cells of the measured heights.
@@ -135,13 +137,13 @@ class GraspScenes:
             target: The object to be grasped; where None, whatever stands between the fingers and touches it.
 
         Returns:
-            The scenes, and the points (N, 3) of the target, base frame [m].
+            The scenes, the first with the target in it, and the points (N, 3) of the target, base frame [m].
         """
         around = self._of_target(T, frame, target)
         wide = CollisionScene(around.boxes, table_z=workspace.TABLE_Z)
         fit = replace(wide, opening_m=jaw_opening_for(around.points, T, self._gripper))
         scenes = wide, fit, replace(fit, margin=_CLOSE_M), replace(fit, margin=0.0, yielding_m=_YIELDING_M)
-        return scenes, around.points
+        return scenes, replace(wide, boxes=around.whole), around.points
 
     def _of_target(self, T: FloatArray, frame: Frame, target: GraspTarget | None) -> _Around:
         if self._newest is None or self._newest[0] is not frame:
@@ -162,7 +164,7 @@ class GraspScenes:
             points = cloud[(mask & left_out).reshape(-1)]
             points = points[np.isfinite(points[:, 2])]
             boxes = fit_obstacles(seen.frame, ignore=left_out, seen=self._seen_twice(frame, mask, seen), about=points)
-            self._around[key] = _Around(points, boxes)
+            self._around[key] = _Around(points, boxes, boxes + column_boxes(own_heights(seen, points), seen))
             while len(self._around) > _KEPT:
                 self._around.popitem(last=False)
         return self._around[key]

@@ -142,9 +142,9 @@ class Manipulator(GuardedLooks, GuardedSkills):
                 f"The gripper already holds an object{called}.",
                 'Place it before the next grasp: an operator says "put it down".',
             )
-        scenes, points = self._scenes.of(T_base_gripper, frame, target)
+        scenes, whole, points = self._scenes.of(T_base_gripper, frame, target)
         with self._at_share(speed):
-            legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
+            legs, T, scene = self._plan_grasp(T_base_gripper, scenes, whole)
         return GraspPlan(legs, T, scene, points, frame, attached_opening(scene, self._gripper), target, speed)
 
     def run_grasp(self, plan: GraspPlan) -> Grasped:
@@ -234,21 +234,25 @@ class Manipulator(GuardedLooks, GuardedSkills):
         stood = transform(T_closed, self.held.middle[None])[0] if self.held is not None and len(lifted) else None
         return Grasped(grip.opening_m, grip.took_s, stood)
 
-    def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
+    def _plan_grasp(
+        self, T: FloatArray, scenes: Sequence[CollisionScene], whole: CollisionScene
+    ) -> tuple[Legs, FloatArray, CollisionScene]:
         """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way.
 
-        The hand can rise at their end.
+        The hand can rise at their end. The first leads around the target, too, unless that leaves no way.
         """
-        start = self._arm.state().q
+        start, ways = self._arm.state().q, tuple(product(scenes, ways_back(T), (T, mirrored(T))))
 
-        def to(way: tuple[CollisionScene, FloatArray, FloatArray]) -> tuple[Legs, FloatArray, CollisionScene]:
-            scene, back, candidate = way
-            approach = self._approach(start, candidate, back, scene)
+        def to(
+            way: tuple[CollisionScene, tuple[CollisionScene, FloatArray, FloatArray]],
+        ) -> tuple[Legs, FloatArray, CollisionScene]:
+            first, (scene, back, candidate) = way
+            approach = self._approach(start, candidate, back, replace(scene, boxes=first.boxes))
             descent = self._descent(approach, candidate, scene)
             self._plan(descent.q[-1], LinearGoal(shifted(candidate, RISE)), replace(scene, boxes=()))
             return (approach, descent), candidate, scene
 
-        return first_planned(product(scenes, ways_back(T), (T, mirrored(T))), to)
+        return first_planned(product((whole, scenes[0]), ways), to, told=len(ways))
 
     # -- place -----------------------------------------------------------------------------------
 

@@ -7,12 +7,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from tests.gen3 import pad_depth
+from tests.guarded import RecordingArm
 from toolhand.sim.scene.generator import generate_scene
 from toolhand.sim.scene.scenes import PlacedObject
 from toolhand.sim.station import Station
 from toolhand.tool_nodes.geometry import pose
+from toolhand.tool_nodes.motion.collision import Checker
+from toolhand.tool_nodes.motion.manipulation import Manipulator
+from toolhand.tool_nodes.motion.scene_model import SceneModels
 from toolhand.tool_nodes.results import ToolError
-from toolhand.tool_nodes.types import FloatArray
+from toolhand.tool_nodes.types import Box, CollisionScene, FloatArray
 
 BOTTLE = PlacedObject("bottle", "generated/bottle-3", (0.50, 0.0, 0.07), 0.0)
 PLACE = np.array([0.56, 0.14, 0.0])
@@ -64,3 +68,13 @@ def test_a_grasp_from_which_the_hand_cannot_rise_is_none() -> None:
     manipulator.plan_grasp(sideways, frame)
     with pytest.raises(ToolError):
         manipulator.plan_grasp(along, frame)
+
+
+def test_the_way_to_a_grasp_leads_around_its_target() -> None:
+    station = standing_at(0.5, 0.0)
+    at, frame = np.array([0.5, 0.0, 0.09]), station.camera.capture()
+    beside = station.manipulator.plan_grasp(from_the_side(at, 0.0, np.radians(-90.0)), frame).legs[0].q[-1]
+    manipulator = Manipulator(RecordingArm(beside), station.planner, station.camera)
+    approach = manipulator.plan_grasp(from_the_side(at, 0.0, np.radians(50.0)), frame).legs[0]
+    core = Box(pose(np.eye(3), (0.5, 0.0, HEIGHT / 2)), np.array([WIDTH, WIDTH, HEIGHT]) / 2 - 0.01)
+    assert Checker(SceneModels().of(CollisionScene((core,), margin=0.0))).path_free(approach.q)
