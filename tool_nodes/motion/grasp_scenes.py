@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.geometry import backproject, transform
+from toolhand.tool_nodes.geometry import backproject, shifted, transform
 from toolhand.tool_nodes.motion.gripper import GripperModel
 from toolhand.tool_nodes.motion.targets import jaw_opening_for, meant_mask, target_mask
 from toolhand.tool_nodes.perception.carrying import carried_target
+from toolhand.tool_nodes.perception.columns import column_boxes, own_heights
 from toolhand.tool_nodes.perception.heights import MIN_HEIGHT, SeenTable, SeenTwice
 from toolhand.tool_nodes.perception.levelling import levelled
 from toolhand.tool_nodes.perception.obstacles import OBSTACLE_CELL_M, fit_obstacles
@@ -24,6 +25,9 @@ APPROACH = 0.10
 """Distance from the pre-grasp to the grasp [m]."""
 _SHORT_APPROACH = 0.06
 """The same where the hand comes aslant or from the side and there is no room for more [m]: fingers are shorter."""
+RISE = np.array([0.0, 0.0, 0.06])
+"""The hand must be able to rise by this from a grasp, base frame [m]: by the least lift, and 1 cm more because closing
+pushes the arm aside. Close to the robot's base its joints may come to their limits before."""
 DOWNWARDS = float(np.cos(np.radians(30.0)))
 """A hand that points down by more than this, as a cosine, comes from above [-]: its fingers are beside an object then,
 not below a handle or a rim."""
@@ -51,10 +55,11 @@ _KEPT = 4
 
 @dataclass(frozen=True)
 class _Around:
-    """What one image shows of a target: its points (N, 3), base frame [m], and the obstacles without it."""
+    """What one image shows of a target: its points (N, 3), base frame [m], and the obstacles without it and with it."""
 
     points: NDArray[np.float32]
     boxes: tuple[Box, ...]
+    whole: tuple[Box, ...]
 
 
 class GraspScenes:
@@ -103,20 +108,25 @@ class GraspScenes:
         for T, back in ways:
             # What cannot be reached with the least clearance cannot with more, unless the tips are too deep when less
             # open.
-            if self._planner.reachable(T, loosest, back):
+            if self._rises_from(T, loosest, back):
                 within = True
                 if self._planner.reachable(T, close, back):
                     return 1.0
         opening = loosest.opening_m or 0.0
         deep = transform(T_base_gripper, self._gripper.tips(opening))[:, 2].min() < loosest.table_z
-        if (within or deep) and any(self._planner.reachable(T, wide, back) for T, back in ways):
+        if (within or deep) and any(self._rises_from(T, wide, back) for T, back in ways):
             return 1.0
         return YIELDING if within else 0.0
 
+    def _rises_from(self, T: FloatArray, scene: CollisionScene, back: FloatArray) -> bool:
+        """True if the arm can come to T (4, 4) from T moved by `back` (3,), and the hand rise by RISE from there."""
+        free = replace(scene, boxes=())
+        return self._planner.reachable(T, scene, back) and self._planner.reachable(shifted(T, RISE), free, -RISE)
+
     def of(
         self, T: FloatArray, frame: Frame, target: GraspTarget | None = None
-    ) -> tuple[tuple[CollisionScene, ...], NDArray[np.float32]]:
-        """Obstacles without the target, strictest first, and the target's points.
+    ) -> tuple[tuple[CollisionScene, ...], CollisionScene, NDArray[np.float32]]:
+        """Obstacles without the target, strictest first, and with it, and the target's points.
 
         The jaws are wide open, then just open enough, then with less clearance; at last the fingers may touch what
         stands about the target, on the straight way to it alone. Obstacles there are cells of the measured heights.
@@ -127,17 +137,13 @@ class GraspScenes:
             target: The object to be grasped; where None, whatever stands between the fingers and touches it.
 
         Returns:
-            The scenes, and the points (N, 3) of the target, base frame [m].
+            The scenes, the first with the target in it, and the points (N, 3) of the target, base frame [m].
         """
         around = self._of_target(T, frame, target)
-        opening = jaw_opening_for(around.points, T, self._gripper)
         wide = CollisionScene(around.boxes, table_z=workspace.TABLE_Z)
-        return (
-            wide,
-            replace(wide, opening_m=opening),
-            replace(wide, opening_m=opening, margin=_CLOSE_M),
-            replace(wide, opening_m=opening, margin=0.0, yielding_m=_YIELDING_M),
-        ), around.points
+        fit = replace(wide, opening_m=jaw_opening_for(around.points, T, self._gripper))
+        scenes = wide, fit, replace(fit, margin=_CLOSE_M), replace(fit, margin=0.0, yielding_m=_YIELDING_M)
+        return scenes, replace(wide, boxes=around.whole), around.points
 
     def _of_target(self, T: FloatArray, frame: Frame, target: GraspTarget | None) -> _Around:
         if self._newest is None or self._newest[0] is not frame:
@@ -158,7 +164,7 @@ class GraspScenes:
             points = cloud[(mask & left_out).reshape(-1)]
             points = points[np.isfinite(points[:, 2])]
             boxes = fit_obstacles(seen.frame, ignore=left_out, seen=self._seen_twice(frame, mask, seen), about=points)
-            self._around[key] = _Around(points, boxes)
+            self._around[key] = _Around(points, boxes, boxes + column_boxes(own_heights(seen, points), seen))
             while len(self._around) > _KEPT:
                 self._around.popitem(last=False)
         return self._around[key]

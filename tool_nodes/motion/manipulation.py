@@ -14,7 +14,7 @@ import numpy as np
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import invert, shifted, transform
-from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, GraspScenes, mirrored, ways_back
+from toolhand.tool_nodes.motion.grasp_scenes import APPROACH, DOWNWARDS, RISE, GraspScenes, mirrored, ways_back
 from toolhand.tool_nodes.motion.grip import EMPTY_OPENING, steady_grip, wrong_object
 from toolhand.tool_nodes.motion.guard import LIFT_M, MotionGuard, recorded
 from toolhand.tool_nodes.motion.looking import SETTLES_S, GuardedLooks
@@ -46,17 +46,8 @@ from toolhand.tool_nodes.perception.obstacles import fit_obstacles
 from toolhand.tool_nodes.perception.placed import seen_heights
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.tool_nodes.types import (
-    CollisionScene,
-    FloatArray,
-    Frame,
-    Grasped,
-    GraspTarget,
-    LinearGoal,
-    Trajectory,
-)
+from toolhand.tool_nodes.types import CollisionScene, FloatArray, Frame, Grasped, GraspTarget, LinearGoal, Trajectory
 
-LIFT = LIFT_M
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
@@ -151,9 +142,9 @@ class Manipulator(GuardedLooks, GuardedSkills):
                 f"The gripper already holds an object{called}.",
                 'Place it before the next grasp: an operator says "put it down".',
             )
-        scenes, points = self._scenes.of(T_base_gripper, frame, target)
+        scenes, whole, points = self._scenes.of(T_base_gripper, frame, target)
         with self._at_share(speed):
-            legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
+            legs, T, scene = self._plan_grasp(T_base_gripper, scenes, whole)
         return GraspPlan(legs, T, scene, points, frame, attached_opening(scene, self._gripper), target, speed)
 
     def run_grasp(self, plan: GraspPlan) -> Grasped:
@@ -182,7 +173,7 @@ class Manipulator(GuardedLooks, GuardedSkills):
         carried = self._carrying(scene, self.held)
         try:
             # Obstacles are columns: whatever stands around the hand, and touches what it holds, straight up leads away.
-            self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
+            self._linear_up(replace(carried, boxes=()), "the lift", (LIFT_M, 0.08, 0.05), CARRY_SPEED)
             hanging = self._hanging(plan, T)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
@@ -243,15 +234,25 @@ class Manipulator(GuardedLooks, GuardedSkills):
         stood = transform(T_closed, self.held.middle[None])[0] if self.held is not None and len(lifted) else None
         return Grasped(grip.opening_m, grip.took_s, stood)
 
-    def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
-        """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""
-        start = self._arm.state().q
+    def _plan_grasp(
+        self, T: FloatArray, scenes: Sequence[CollisionScene], whole: CollisionScene
+    ) -> tuple[Legs, FloatArray, CollisionScene]:
+        """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way.
 
-        def to(way: tuple[CollisionScene, FloatArray, FloatArray]) -> tuple[Legs, FloatArray, CollisionScene]:
-            scene, back, candidate = way
-            return self._approach_and_descend(start, candidate, back, scene), candidate, scene
+        The hand can rise at their end. The first leads around the target, too, unless that leaves no way.
+        """
+        start, ways = self._arm.state().q, tuple(product(scenes, ways_back(T), (T, mirrored(T))))
 
-        return first_planned(product(scenes, ways_back(T), (T, mirrored(T))), to)
+        def to(
+            way: tuple[CollisionScene, tuple[CollisionScene, FloatArray, FloatArray]],
+        ) -> tuple[Legs, FloatArray, CollisionScene]:
+            first, (scene, back, candidate) = way
+            approach = self._approach(start, candidate, back, replace(scene, boxes=first.boxes))
+            descent = self._descent(approach, candidate, scene)
+            self._plan(descent.q[-1], LinearGoal(shifted(candidate, RISE)), replace(scene, boxes=()))
+            return (approach, descent), candidate, scene
+
+        return first_planned(product((whole, scenes[0]), ways), to, told=len(ways))
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -318,9 +319,8 @@ class Manipulator(GuardedLooks, GuardedSkills):
         verify_placed(plan.candidate.point, plan.into, plan.frame, self._camera.capture(), around)
 
     def _place(self, plan: PlacePlan) -> None:
-        legs, scene = plan.legs, plan.scene
-        self._last_scene = scene.without_attached()
-        bare = scene.without_attached()
+        legs = plan.legs
+        bare = self._last_scene = plan.scene.without_attached()
         self._follow(legs[0], "the move above the place")
         if self._has_lost():
             self._dropped(bare)

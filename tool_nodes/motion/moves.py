@@ -15,7 +15,6 @@ from toolhand.tool_nodes.motion.approval import PlannedMotion
 from toolhand.tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, MotionGuard
 from toolhand.tool_nodes.motion.kinematics import Kinematics
 from toolhand.tool_nodes.motion.limits import MotionLimits, require_share
-from toolhand.tool_nodes.motion.plans import Legs
 from toolhand.tool_nodes.motion.robot_model import RobotModel, load_robot
 from toolhand.tool_nodes.motion.scene_model import attached_opening
 from toolhand.tool_nodes.ports import Arm, Camera, Planner
@@ -175,17 +174,10 @@ class GuardedMoves:
         goals = (LinearGoal(shifted(T, (0.0, 0.0, height))) for height in heights)
         self._follow(first_planned(goals, lambda goal: self._plan(q, goal, scene, speed), told=-1), stage)
 
-    def _approach_and_descend(
-        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
-    ) -> Legs:
-        """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
-        approach = self._approach(start, T, back, scene, speed)
-        return approach, self._descent(approach, T, scene, speed)
-
     def _approach(
-        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float
+        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
     ) -> Trajectory:
         return self._plan(start, PoseGoal(shifted(T, back)[None]), replace(scene, yielding_m=0.0), speed)
 
-    def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+    def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))

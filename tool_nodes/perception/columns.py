@@ -39,11 +39,11 @@ def around(near: BoolArray) -> tuple[BoolArray, ...]:
 
 def rim(seen: SeenTable, item: NDArray[np.floating]) -> BoolArray:
     """Which pixels (H, W) belong to the rim of an object (N, 3), which its mask has missed; see `without_own`."""
-    own = _own_heights(seen, item)
+    own = own_heights(seen, item)
     return seen.below(np.where(own > 0.0, own + _OWN, 0.0))
 
 
-def _own_heights(cells: HeightMap | SeenTable, item: NDArray[np.floating]) -> FloatArray:
+def own_heights(cells: HeightMap | SeenTable, item: NDArray[np.floating]) -> FloatArray:
     """Height (nx, ny) of an object (N, 3) [m], a cell wider than it was seen; 0 elsewhere."""
     at = np.floor((item[:, :2] - (cells.x0, cells.y0)) / cells.cell).astype(int)
     inside = ((at >= 0) & (at < cells.shape)).all(axis=1)
@@ -54,11 +54,11 @@ def _own_heights(cells: HeightMap | SeenTable, item: NDArray[np.floating]) -> Fl
 
 def without_own(heights: HeightMap, columns: FloatArray, item: NDArray[np.floating]) -> FloatArray:
     """Heights (nx, ny) of columns [m] without those that belong to the rim of an object (N, 3)."""
-    own = _own_heights(heights, item)
+    own = own_heights(heights, item)
     return np.where((own > 0.0) & (columns < own + _OWN), 0.0, columns)
 
 
-def column_boxes(columns: FloatArray, heights: HeightMap) -> tuple[Box, ...]:
+def column_boxes(columns: FloatArray, heights: HeightMap | SeenTable) -> tuple[Box, ...]:
     """Boxes in the base frame that cover columns (nx, ny) of given heights [m] and nothing beside them."""
     levels = np.where(columns > 0.0, np.floor(columns / _LEVEL).astype(int) + 1, 0)
     found = _rectangles(levels)

@@ -41,11 +41,11 @@ class Table:
 
 def test_what_was_placed_is_put_back_where_it_stood() -> None:
     table = Table("pixels")
-    before = table.at("pear_1")
-    table.say("put the pear in front of the bowl")
-    assert np.linalg.norm(table.at("pear_1") - before) > 0.1
-    assert table.say("undo") == "I have put the pear back where it stood."
-    assert np.linalg.norm(table.at("pear_1")[:2] - before[:2]) < BACK_M
+    before = table.at("bunny_1")
+    table.say("put the bunny in front of the bowl")
+    assert np.linalg.norm(table.at("bunny_1") - before) > 0.1
+    assert table.say("undo") == "I have put the bunny back where it stood."
+    assert np.linalg.norm(table.at("bunny_1")[:2] - before[:2]) < BACK_M
 
 
 def test_one_of_two_is_chosen_taken_and_put_back() -> None:
@@ -82,13 +82,13 @@ class Stopwatch:
 def test_every_motion_of_a_slow_pick_and_place_is_slow_and_the_next_is_not() -> None:
     station = Station(named_scene("57"), StationConfig(sleep=True))
     watch = Stopwatch(station)
-    episode = Agent(ScriptedPolicy(), station.toolbox).run("slowly put the pear in front of the bowl")
+    episode = Agent(ScriptedPolicy(), station.toolbox).run("slowly put the bunny in front of the bowl")
     assert episode.success, episode.answer
     assert "I moved at 0.3 of the allowed speed" in episode.answer
     assert len(watch.shares) >= 5
     assert max(watch.shares) <= SLOWLY + 1e-6
     watch.shares.clear()
-    assert Agent(ScriptedPolicy(), station.toolbox).run("pick up the pear").success
+    assert Agent(ScriptedPolicy(), station.toolbox).run("pick up the bunny").success
     assert max(watch.shares) > 2 * SLOWLY
 
 

@@ -193,10 +193,10 @@ def test_what_is_held_is_what_the_mask_shows_and_its_neighbour_stays_an_obstacle
     ids = cell.station.make_camera(cell.station.scene_camera()).capture().ids
     assert ids is not None
     frame, scenes = cell.station.camera.capture(), GraspScenes(cell.station.planner, load_robot().gripper)
-    known, points = scenes.of(GRASP, frame, GraspTarget(ids == 0))
+    known, _, points = scenes.of(GRASP, frame, GraspTarget(ids == 0))
     assert np.abs(points[:, 1]).max() < 0.03, "what is held is one block wide"
     assert any(box.T_parent_box[1, 3] > 0.03 for box in known[0].boxes), "its neighbour is in the way"
-    _, both = scenes.of(GRASP, frame)
+    *_, both = scenes.of(GRASP, frame)
     assert both[:, 1].max() > 0.06, "without a mask all that touches is taken for one thing"
 
 
