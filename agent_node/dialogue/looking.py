@@ -44,15 +44,11 @@ class LookPolicy(FixedCalls):
         protocol: Protocol that it writes.
     """
 
-    name = "look"
-    on_the_way = True
-
     def __init__(self, phrases: Sequence[str], protocol: Protocol) -> None:
-        super().__init__(protocol)
+        super().__init__("look", self._looking, protocol, on_the_way=True)
         self.phrases = tuple(phrases)
 
-    def script(self) -> Script:
-        """See `FixedCalls`."""
+    def _looking(self) -> Script:
         image = yield from _look("I need to see what stands there: a picture with depth.")
         for k in range(0, len(self.phrases), _AT_ONCE):
             asked = self.phrases[k : k + _AT_ONCE]
@@ -68,15 +64,11 @@ class MeasurePolicy(FixedCalls):
         protocol: Protocol that it writes.
     """
 
-    name = "measure"
-    on_the_way = True
-
     def __init__(self, points: Sequence[ImagePoint], protocol: Protocol) -> None:
-        super().__init__(protocol)
+        super().__init__("measure", self._measuring, protocol, on_the_way=True)
         self.points = tuple(points)
 
-    def script(self) -> Script:
-        """See `FixedCalls`."""
+    def _measuring(self) -> Script:
         image = yield from _look("I need to know how large they are and where they stand.")
         seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
         for k in range(0, len(self.points), _AT_ONCE // 2):

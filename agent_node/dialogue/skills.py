@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.acts import SkillAct
-from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls, at_once
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
 from toolhand.agent_node.dialogue.telling import bare
 from toolhand.agent_node.memory import RobotMemory
@@ -34,26 +34,8 @@ def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_
         protocol: Protocol that the policy writes.
         on_the_way: It is no command of its own, but what has to be done before one.
     """
-    return SkillPolicy(act, memory, protocol, on_the_way)
-
-
-class SkillPolicy(FixedCalls):
-    """Does one skill by fixed calls; arguments as of `skill_policy`.
-
-    Attributes:
-        only_answers: Nothing is to move, so that an answer is all that is asked for.
-    """
-
-    name = "skills"
-
-    def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_way: bool = False) -> None:
-        super().__init__(protocol)
-        self._act, self._memory, self.on_the_way = act, memory, on_the_way
-        self.only_answers = act.name in ("hold_still", "look_again")
-
-    def script(self) -> Script:
-        """See `FixedCalls`."""
-        return _Doing(self._act, self._memory).script()
+    still = act.name in ("hold_still", "look_again")
+    return FixedCalls("skills", lambda: _Doing(act, memory).script(), protocol, still, on_the_way)
 
 
 class _Doing:
@@ -76,19 +58,13 @@ class _Doing:
             "hand_over": self._hand_over,
             "upright": self._upright,
             "look_again": self._look_again,
-            "hold_still": self._hold_still,
+            "hold_still": lambda: at_once("Nothing is to move.", "I am holding still."),
         }
-        if self._act.name not in scripts:
-            raise Done("I do not know that.", f"{ErrorCode.NOT_UNDERSTOOD}: I have no skill '{self._act.name}'.")
-        yield from scripts[self._act.name]()
+        return scripts[self._act.name]()
 
     def _simply(self, tool: str, arguments: Mapping[str, object]) -> Script:
         [response] = yield ScriptStep("I do that.", (ToolCall(tool, dict(arguments)),))
         raise Done("That is the end of it.", _answer(response))
-
-    def _hold_still(self) -> Script:
-        yield from ()
-        raise Done("Nothing is to move.", "I am holding still.")
 
     # -- looking -------------------------------------------------------------------------------
 
