@@ -53,6 +53,7 @@ PLANS = (
     "which is taller , the can or the cup",
     "which is closer to the bin , the can or the cup",
     "what is left of the bowl",
+    "what is between the two jars",
     "how far is the can away from the cup",
     "is the lemon in the bowl",
     "is the bowl , empty",
