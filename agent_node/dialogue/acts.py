@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolhand.agent_node.plan.spoken import sentence
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.tool_nodes.results import ErrorCode
 
@@ -18,11 +17,6 @@ class Deed:
     """
 
     plan: PlanAct
-
-    @property
-    def text(self) -> str:
-        """The whole command in the robot's words, e.g. "put the lemon in the bowl"; a condition is not said."""
-        return sentence(self.plan)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from toolhand.agent_node.dialogue.turn import TurnSoFar
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
 from toolhand.agent_node.open_question import OpenQuestion
-from toolhand.agent_node.plan.reading import read_plan, say_act
-from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
+from toolhand.agent_node.plan.reading import read_plan, say_act, sentence
+from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policy import Policy

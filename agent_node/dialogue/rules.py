@@ -15,6 +15,7 @@ from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.plan.reader import ShippedReader
+from toolhand.agent_node.plan.reading import say_act
 from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.refusals import nothing_to_stop
@@ -80,7 +81,7 @@ class SingleSentence:
         if heard.code is not None:
             refused = f"{heard.code}: {heard.answer}"
         elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], Deed) and not heard.asks:
-            sentence = acts[0].text
+            sentence = say_act(acts[0].plan)
         elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], FollowUp):
             goes_on = ToolError(ErrorCode.NOT_UNDERSTOOD, f"Nothing was said before that {quoted} could go on with.")
             error = nothing_to_stop(quoted) if acts[0].kind == "stop" else goes_on

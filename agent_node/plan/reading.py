@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -266,6 +266,11 @@ def say_act(act: PlanAct) -> str:
     return head + said.rstrip()
 
 
+def sentence(act: PlanAct) -> str:
+    """One act as a whole command: in the robot's words, without its condition."""
+    return say_act(replace(act, condition=None, otherwise=False))
+
+
 def say_object(ref: ObjectRef) -> str:
     """An object in the robot's words."""
     match ref.quantity:
@@ -302,12 +307,12 @@ def _clauses(ref: ObjectRef) -> list[str]:
     return said
 
 
-def say_place(place: Sequence[PlacePart], where: Callable[[PlacePart], str] | None = None) -> str:
-    """A place in the robot's words; empty for none. `where` says each of its conditions in other words."""
+def say_place(place: Sequence[PlacePart]) -> str:
+    """A place in the robot's words; empty for none."""
     said = ""
     for part in place:
         said += f" {'but not' if part.denied else 'and'} " if said else ""
-        said += (where or _where)(part)
+        said += _where(part)
     return said
 
 
@@ -336,5 +341,5 @@ def _where(part: PlacePart) -> str:
         case "was" | "is":
             return f"where {objects} {part.kind}"
         case "point":
-            return "at the point ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
+            return "on the free spot at ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
     return " ".join(word for word in (part.length, part.words, objects) if word)

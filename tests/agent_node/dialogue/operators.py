@@ -83,7 +83,7 @@ class TextRobot:
         records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]
         episode = Episode(sentence, [], [], Session())
         if ending is None:
-            picks = sentence.lower().startswith("pick")
+            picks = "pick up" in sentence.lower()
             if picks or not self.holding:
                 records.append(lifted(**self.facts.get("grasped", {})))
             if not picks:

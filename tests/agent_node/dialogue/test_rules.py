@@ -27,7 +27,7 @@ class Once:
     ("words", "sentence"),
     [
         ("Pick up the lemon, please.", "pick up the lemon"),
-        ("slowly, put the can left of the bowl", "put the can to the left of the bowl slowly"),
+        ("slowly, put the can left of the bowl", "slowly , put the can left of the bowl"),
     ],
 )
 def test_a_command_that_stands_alone_puts_its_own_questions(words: str, sentence: str) -> None:

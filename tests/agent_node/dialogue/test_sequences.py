@@ -376,7 +376,7 @@ def test_what_is_not_held_is_picked_up_before_a_skill_with_it(words: str, then: 
     robot = TextRobot()
     dialogue, _ = talk(robot)
     assert dialogue.say(words).success
-    assert robot.deeds == [f"pick up the pear{' slowly' * words.startswith('slowly')}", then]
+    assert robot.deeds == [f"{'slowly , ' * words.startswith('slowly')}pick up the pear", then]
 
 
 class Unseeing(TextRobot):

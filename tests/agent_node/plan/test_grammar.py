@@ -27,7 +27,7 @@ PLANS = (
     "put it in line with the cup and the box",
     "put it 10 cm closer to me",
     "put it a lot farther from the edge",
-    "put the can at (0.500, 0.250) at the point (0.100, 0.900)",
+    "put the can at (0.500, 0.250) on the free spot at (0.100, 0.900)",
     "pick up the bottle with the red cap that is not closest to the bowl",
     "pick up the left one of the two cans that is on the left",
     "pick up the one that you moved last",
