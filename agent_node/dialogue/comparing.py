@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.seeing import Seeing
 from toolhand.agent_node.dialogue.telling import bare, joined, listed, side_words
-from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.unfound import unfound_in
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint

@@ -11,10 +11,11 @@ from toolhand.agent_node.dialogue.fixed_calls import FixedCalls, at_once
 from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
 from toolhand.agent_node.dialogue.telling import bare, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
-from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
+from toolhand.agent_node.policies.scripted.points import near, nearest, side_of
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.words import GENERIC, counted, one_of
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint

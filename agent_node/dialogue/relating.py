@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from toolhand.agent_node.dialogue.seeing import Seeing
 from toolhand.agent_node.dialogue.telling import bare, listed, side_words
-from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.referring import table_points
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint

@@ -51,7 +51,7 @@ def bare_phrase(ref: ObjectRef) -> str:
             case "part" if not clause.denied and _sides(clause.words):
                 before.insert(0, _sides(clause.words))
             case "part":
-                after.append(f"{lead}{_yours(clause.words)}")
+                after.append(f"{lead}{in_the_image(clause.words)}")
     if superlative in _MOST and not ref.ordinal:
         after.insert(0, _MOST[superlative])
         superlative = ""
@@ -62,11 +62,11 @@ def bare_phrase(ref: ObjectRef) -> str:
 
 def _sides(part: str) -> str:
     """ "back" and "front left" of "at the back" and "in the front left corner"; empty for no side."""
-    words = [word for word in _yours(part).split() if word in ("left", "right", "front", "back", "middle")]
+    words = [word for word in in_the_image(part).split() if word in ("left", "right", "front", "back", "middle")]
     return " ".join(words)
 
 
-def _yours(words: str) -> str:
+def in_the_image(words: str) -> str:
     """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
     turned = {"left": "right", "right": "left"}
     return (

@@ -55,11 +55,6 @@ def by_side(phrase: NounPhrase, points: Sequence[ImagePoint], seen: bool) -> Ima
     return points[0] if first and on_side(sides, points[0]) else None
 
 
-def the(phrase: str) -> str:
-    """A noun phrase with its article: "the red box", but "a can"."""
-    return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
-
-
 def at(point: ImagePoint) -> str:
     """ "(0.41, 0.22)"."""
     return f"({point[0]:.2f}, {point[1]:.2f})"
