@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.acts import QuestionAct
-from toolhand.agent_node.dialogue.measured import SeenBox, read_box
+from toolhand.agent_node.dialogue.looking import boxes_at, look
+from toolhand.agent_node.dialogue.measured import SeenBox
 from toolhand.agent_node.dialogue.telling import bare, joined
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.points import near
@@ -36,13 +37,8 @@ class Seeing:
         self._hand = ""
 
     def _look(self) -> Script:
-        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield ScriptStep("I have to look at the table first.", look)
-        failed = next((response for response in responses if not response.ok), None)
-        if failed is not None:
-            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
-        self._image = responses[0].image_index or 0
-        held = responses[0].held
+        seen = yield from look("I have to look at the table first.")
+        self._image, held = seen.image_index or 0, seen.held
         if held is not None:
             self._hand = held or (self._memory.held.object if self._memory.held is not None else "thing")
 
@@ -85,17 +81,7 @@ class Seeing:
 
     def _boxes(self, points: Sequence[ImagePoint]) -> ScriptPart[list[SeenBox | None]]:
         """The box about the object at each point; None where nothing could be measured."""
-        seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
-        box = ToolCall("bounding_box.compute_bbox", seen)
-        found: list[SeenBox | None] = []
-        for k in range(0, len(points), _MOST_CALLS // 2):
-            calls: list[ToolCall] = []
-            for x, y in points[k : k + _MOST_CALLS // 2]:
-                calls += (ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image}), box)
-            told = yield ScriptStep("I measure what stands there.", tuple(calls))
-            pairs = zip(told[::2], told[1::2], strict=True)
-            found += [read_box(boxed.text) if mask.ok and boxed.ok else None for mask, boxed in pairs]
-        return found
+        return (yield from boxes_at(points, self._image))
 
     def _names_at(self, points: Sequence[ImagePoint]) -> ScriptPart[list[str]]:
         """The names of what is seen at some points."""

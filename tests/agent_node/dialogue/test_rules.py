@@ -42,7 +42,7 @@ def test_what_is_refused_is_a_command_of_its_own_that_moves_nothing(words: str) 
     once.session.say(words)
     [command] = once.commands
     assert command.sentence == words
-    assert command.policy is not None and command.policy.name == "refusal"
+    assert getattr(command.policy, "name", "") == "refusal"
 
 
 @pytest.mark.parametrize(
