@@ -7,7 +7,7 @@ from toolhand.agent_node.dialogue.telling import bare, listed, side_words
 from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
 from toolhand.tool_nodes.language.places import the
-from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.sides import table_points
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint
 

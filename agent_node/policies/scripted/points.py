@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.referring import on_side, select_points, table_points
+from toolhand.tool_nodes.language.sides import on_side, select_points, table_points
 from toolhand.tool_nodes.types import ImagePoint
 
 SAME_POINT = 0.03
