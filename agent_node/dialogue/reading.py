@@ -59,7 +59,7 @@ _FIXED: Mapping[str, Act] = {
     "why not": QuestionAct("why_not"),
     "what can you do": QuestionAct("can"),
     "help": QuestionAct("help"),
-    "check the colours": GroupAct("sorted"),
+    "check the colours": GroupAct(PlanAct("fixed", words="check the colours")),
 }
 """What the fixed words of the grammar ask for."""
 _SKILLS = {
@@ -70,15 +70,7 @@ _SKILLS = {
     "look_at": "look_again",
     "hold_low": "hold_low",
 }
-_GROUPS = {
-    "swap": "swap",
-    "stack": "stack",
-    "together": "together",
-    "row": "row",
-    "sort": "sort",
-    "clear": "clear",
-    "empty_out": "empty",
-}
+_GROUPS = ("swap", "stack", "together", "row", "sort", "clear", "empty_out")
 
 
 def read(text: str) -> list[Act]:
@@ -120,14 +112,14 @@ def act_of(act: PlanAct) -> Act:
     if kind in _SKILLS:
         return SkillAct(_SKILLS[kind], "it" if first is None else noun_phrase(first), share_of(act.speed))
     if kind in _GROUPS:
-        return GroupAct(_GROUPS[kind], objects, act.place)
+        return GroupAct(act)
     match kind:
         case "pick":
             return Deed(act)
         case "put" if act.place[0].words == "where it was":
             return FollowUp("put_back", first)
         case "put" if first is not None and first.is_many:
-            return GroupAct("put", objects, act.place)
+            return GroupAct(act)
         case "put" if act.place[0].words in ("here", "there", "somewhere"):
             sentence = f"Where shall I put {noun_phrase(objects[0])}? Name a place, such as "
             return Refused(ErrorCode.AMBIGUOUS, f'{sentence}"next to the bowl" or "on the left side".')

@@ -479,4 +479,4 @@ def _cans_into_the_bin(number: int, measure: MeasureObjects) -> list[PlanAct]:
     points = {"can": [(0.1 * k, 0.4) for k in range(1, number + 1)], "bin": [(0.7, 0.5)]}
     [act] = read("put all cans in the bin")
     assert isinstance(act, GroupAct)
-    return steps_of(act, lambda names: {name: points.get(name, []) for name in names}, measure)
+    return steps_of(act.plan, lambda names: {name: points.get(name, []) for name in names}, measure)
