@@ -15,7 +15,6 @@ from toolhand.agent_node.dialogue.acts import (
     Refused,
     SkillAct,
 )
-from toolhand.agent_node.plan.reading import read_plan
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, relation_words
 from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
 from toolhand.agent_node.policies.scripted.refusals import ABILITY
@@ -71,11 +70,6 @@ _SKILLS = {
     "hold_low": "hold_low",
 }
 _GROUPS = ("swap", "stack", "together", "row", "sort", "clear", "empty_out")
-
-
-def read(text: str) -> list[Act]:
-    """The acts of a plan's text, in order. Raises ValueError where the grammar does not read it."""
-    return [act_of(act) for act in read_plan(text)]
 
 
 def spread(plan: Plan) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -13,17 +13,6 @@ from lark import Token, Transformer
 from toolhand.agent_node.plan.grammar import parse, symbols
 from toolhand.agent_node.plan.types import ObjectClause, ObjectRef, PlacePart, Plan, PlanAct
 
-_CLAUSES: Mapping[str, Any] = {
-    "rel": "relation", "between": "relation", "most_to": "extreme", "most": "most", "part": "part",
-    "moved_last": "moved last", "that_you_hold": "held", "of_number": "group",
-}  # fmt: skip
-"""Rules of the grammar for what is said of an object, and the kind of clause that each is."""
-_PLACES: Mapping[str, Any] = {
-    "at_relation": "relation", "inside": "inside", "farthest": "farthest", "in_line": "line", "at_part": "part",
-    "step": "step", "closer": "closer", "farther": "farther", "away": "away", "where_was": "was", "where_is_now": "is",
-    "spot": "spot",
-}  # fmt: skip
-"""Rules for a condition of a place, and the kind of each."""
 _SIDE = re.compile(r"^(?:to|in) (?:the )?| of$")
 """What stands around a side in the words of a direction, and of a part of a container."""
 
@@ -72,7 +61,8 @@ class _Reading(Transformer):
 
     def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
         """What its children tell: objects, a clause with its own, a place, a length, and words."""
-        rule = str(data)
+        family, _, rest = str(data).partition("_")
+        kind: Any = rest.replace("_", " ")
         objects: list[ObjectRef] = []
         place: tuple[PlacePart, ...] = ()
         words, length = [], ""
@@ -91,12 +81,12 @@ class _Reading(Transformer):
             else:
                 length = child
         said = " ".join(words)
-        if rule in _CLAUSES:
-            return ObjectClause(_CLAUSES[rule], said or ("between" if rule == "between" else ""), tuple(objects))
-        if rule in _PLACES:
-            side = _SIDE.sub("", said) if rule in ("step", "inside") else said
-            return PlacePart(_PLACES[rule], side, tuple(objects), length)
-        return PlanAct(rule, tuple(objects), place, said)
+        if family == "clause":
+            return ObjectClause(kind, said, tuple(objects))
+        if family == "place":
+            side = _SIDE.sub("", said) if kind in ("step", "inside") else said
+            return PlacePart(kind, side, tuple(objects), length)
+        return PlanAct(str(data), tuple(objects), place, said)
 
     def how_many(self, parts: list[ObjectRef]) -> PlanAct:
         return PlanAct("how_many", (replace(parts[0], quantity="all"),))
@@ -177,6 +167,9 @@ class _Reading(Transformer):
         *number, kind = parts
         quantity = "number" if number else "all"
         return ObjectClause("group", "", (replace(kind, quantity=quantity, number=str(number[0]) if number else ""),))
+
+    def between(self, parts: list[ObjectRef]) -> ObjectClause:
+        return ObjectClause("relation", "between", tuple(parts))
 
     def between_two(self, parts: list[ObjectRef]) -> ObjectClause:
         return ObjectClause("relation", "between", (replace(parts[0], quantity="number", number="two"),))

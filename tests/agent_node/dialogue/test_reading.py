@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from tests.agent_node.dialogue.operators import TextRobot, dialogue
+from tests.agent_node.dialogue.operators import TextRobot, dialogue, read
 from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.questions import HELP, WHAT_IT_DOES
-from toolhand.agent_node.dialogue.reading import read, spread
+from toolhand.agent_node.dialogue.reading import spread
 from toolhand.agent_node.dialogue.understanding import MOST_ACTS, Understanding
 from toolhand.agent_node.plan.grammar import symbols
 from toolhand.agent_node.plan.reader import SURE, Understood, context_of

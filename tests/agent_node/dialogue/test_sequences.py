@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.agent_node.dialogue.operators import Clock, TextRobot, named_thing
+from tests.agent_node.dialogue.operators import Clock, TextRobot, named_thing, read
 from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.sorting import MeasureObjects
 from toolhand.agent_node.episode import Episode
