@@ -18,7 +18,7 @@ from toolhand.sim.objects.sets import find_asset
 from toolhand.sim.scene.scenes import Scene
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.catalogue import Description, load_catalogue
-from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.sides import table_points
 from toolhand.tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
 from toolhand.tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
 from toolhand.tool_nodes.perception.colours import main_colours

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolhand.agent_node.plan.spoken import sentence
-from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
+from toolhand.agent_node.plan.types import ObjectRef, PlanAct
 from toolhand.tool_nodes.results import ErrorCode
 
 
@@ -18,11 +17,6 @@ class Deed:
     """
 
     plan: PlanAct
-
-    @property
-    def text(self) -> str:
-        """The whole command in the robot's words, e.g. "put the lemon in the bowl"; a condition is not said."""
-        return sentence(self.plan)
 
 
 @dataclass(frozen=True)
@@ -60,14 +54,10 @@ class GroupAct:
     """Several objects, which only a look can tell apart: it becomes deeds then.
 
     Attributes:
-        form: "put", "swap", "stack", "together", "row", "sort", "sorted", "clear" or "empty".
-        objects: Objects that it names.
-        place: Where they are to go; empty where the form says that.
+        plan: The act.
     """
 
-    form: str
-    objects: tuple[ObjectRef, ...] = ()
-    place: tuple[PlacePart, ...] = ()
+    plan: PlanAct
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.seeing import SeeingAnswers
-from toolhand.agent_node.dialogue.telling import bare, joined, side_words
-from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.dialogue.seeing import Seeing
+from toolhand.agent_node.dialogue.telling import bare, joined, listed, side_words
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.unfound import unfound_in
-from toolhand.tool_nodes.language.words import counted
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint
 
@@ -71,8 +71,8 @@ _MEASURES: Mapping[str, tuple[Callable[[MeasuredObject], float], int]] = {
 """What a word compares, and whether the most or the least of it is meant."""
 
 
-class Comparing(SeeingAnswers):
-    """Answers of `questions.QuestionPolicy` that compare objects or tell what stands at a place."""
+class Comparing(Seeing):
+    """Answers of questions that compare objects or tell what stands at a place."""
 
     def _word(self) -> str:
         """The word of the question that compares."""
@@ -136,14 +136,10 @@ class Comparing(SeeingAnswers):
         [response] = yield from self._all([f"things {place}"])
         if not response.ok and response.error is not ErrorCode.OBJECT_NOT_FOUND:
             raise Done("I cannot tell.", f"{response.error}: {response.text}")
-        names = []
-        if response.points:
-            found = yield from self._named()
-            names = [name for name, at in found if any(near(at, point) for point in response.points)]
+        names = (yield from self._names_at(response.points)) if response.points else []
         if not names:
             raise Done("I see nothing there.", f"I see nothing {place}.")
-        told = [f"the {name}" if names.count(name) == 1 else counted(names.count(name), name) for name in _once(names)]
-        raise Done("I have looked.", f"I see {joined(told)} {place}.")
+        raise Done("I have looked.", f"I see {listed(names)} {place}.")
 
     def _empty(self) -> Script:
         obj = self._act.objects[0]
@@ -152,13 +148,11 @@ class Comparing(SeeingAnswers):
         self._require_one(points, obj)
         [response] = yield from self._all([f"things in {the(bare(obj))}"])
         full = self._act.word == "full"
-        names = []
-        if response.points:
-            found = yield from self._named()
-            names = [n for n, at in found if any(near(at, point) for point in response.points) and n != bare(obj)]
+        there = (yield from self._names_at(response.points)) if response.points else []
+        names = [name for name in there if name != bare(obj)]
         if not names:
             raise Done("It is empty.", f"{'No' if full else 'Yes'}: I see nothing in {the(bare(obj))}.")
-        told = joined([f"the {name}" for name in _once(names)])
+        told = joined([f"the {name}" for name in dict.fromkeys(names)])
         raise Done("Something is in it.", f"{'Yes' if full else 'No'}: I see {told} in {the(bare(obj))}.")
 
     def _colour(self) -> Script:
@@ -211,7 +205,3 @@ def _the_most(word: str) -> str:
 
 def _rather(word: str) -> str:
     return f"further {word}" if word in ("left", "right") else word
-
-
-def _once(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(names))

@@ -16,6 +16,7 @@ from dataclasses import replace
 from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, QuestionAct
 from toolhand.agent_node.dialogue.answering import answered
 from toolhand.agent_node.dialogue.doing import NO_PLAN, CarryOut, Check, Doer
+from toolhand.agent_node.dialogue.follow_ups import sequence_of
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import name_of, parse_problem
 from toolhand.agent_node.dialogue.pointing import answer_at
@@ -23,7 +24,6 @@ from toolhand.agent_node.dialogue.reading import act_of
 from toolhand.agent_node.dialogue.telling import without_points
 from toolhand.agent_node.dialogue.turn import TurnSoFar
 from toolhand.agent_node.dialogue.understanding import HeardWords, Understanding
-from toolhand.agent_node.dialogue.undoing import sequence_of
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.memory_file import MemoryFile, kept_up
 from toolhand.agent_node.open_question import ANSWER_WITHIN_S, OpenQuestion

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from toolhand.agent_node.dialogue.acts import AnswerAct, Deed, FollowUp, GroupAct, QuestionAct, Refused, SkillAct
 from toolhand.agent_node.dialogue.answering import question_of
@@ -25,8 +26,8 @@ from toolhand.agent_node.dialogue.turn import TurnSoFar
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import POINTED, DoneDeed, RobotMemory, Spot, at_point, learn_of
 from toolhand.agent_node.open_question import OpenQuestion
-from toolhand.agent_node.plan.reading import read_plan, say_act
-from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, sentence
+from toolhand.agent_node.plan.reading import read_plan, say_act, sentence
+from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policy import Policy
@@ -132,11 +133,7 @@ class Doer:
 
     def _asks_about(self, plan: PlanAct, unfound: Sequence[Unfound], turn: TurnSoFar, answers: Sequence[str]) -> bool:
         """Ask whether the only object that all but the name of one fits is meant; False where there is none."""
-
-        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
-            turn.episodes.append(self._run(say_act(plan), LookPolicy(phrases, self._protocol), ""))
-            return looked(turn.episodes[-1])
-
+        look = partial(self._look, turn, say_act(plan))
         moves = isinstance(act_of(plan), Deed | SkillAct)
         found = only_other(plan, unfound[-1], look) if moves and unfound else None
         if found is None:
@@ -146,6 +143,11 @@ class Doer:
         turn.answers, turn.failed = list(answers), False
         turn.fail(ErrorCode.AMBIGUOUS, text)
         return True
+
+    def _look(self, turn: TurnSoFar, said: str, phrases: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+        """Where all that some phrases name is, on the way to what is said. Raises ToolError as `looking.found`."""
+        turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
+        return looked(turn.episodes[-1])
 
     def _once(self, plan: PlanAct, turn: TurnSoFar) -> list[str] | None:
         if plan.condition is not None or plan.otherwise:
@@ -166,7 +168,7 @@ class Doer:
             case Refused(code, message):
                 turn.fail(code, message)
             case GroupAct():
-                return self._group(act, plan, turn)
+                return self._group(plan, turn)
             case QuestionAct():
                 self._fixed(step, question_policy(act, self._robot, self._protocol), turn)
                 self._note_spoken_of(plan, turn)
@@ -196,8 +198,7 @@ class Doer:
     def _sees(self, ref: ObjectRef, turn: TurnSoFar) -> bool:
         """Whether a look finds an object. Raises ToolError as `looking.found`."""
         phrase = bare_phrase(ref)
-        turn.episodes.append(self._run(f"is there {noun_phrase(ref)}", LookPolicy([phrase], self._protocol), ""))
-        return bool(looked(turn.episodes[-1]).get(phrase))
+        return bool(self._look(turn, f"is there {noun_phrase(ref)}", [phrase]).get(phrase))
 
     def _note_spoken_of(self, plan: PlanAct, turn: TurnSoFar) -> None:
         """ "It" means the only object of a question or a skill from now on."""
@@ -205,7 +206,7 @@ class Doer:
         if self._robot.held is None and not turn.failed and len(named) == 1 and (name := name_of(named[0])):
             self._operator.last_object = name
 
-    def _group(self, act: GroupAct, plan: PlanAct, turn: TurnSoFar) -> list[str]:
+    def _group(self, plan: PlanAct, turn: TurnSoFar) -> list[str]:
         """The steps of what a look has to come before."""
         said = say_act(plan)
 
@@ -213,11 +214,8 @@ class Doer:
             turn.episodes.append(self._run(said, MeasurePolicy(points, self._protocol), ""))
             return measured(turn.episodes[-1], len(points))
 
-        def look(phrases: Sequence[str]) -> Mapping[str, list[tuple[float, float]]]:
-            turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
-            return looked(turn.episodes[-1])
-
-        steps = [replace(step, speed=plan.speed) for step in steps_of(act, look, measure)]
+        look = partial(self._look, turn, said)
+        steps = [replace(step, speed=plan.speed) for step in steps_of(plan, look, measure)]
         if not steps:
             turn.answers.append("Things of one colour stand together.")
         for step in steps:
@@ -356,8 +354,7 @@ class Doer:
         head = plain.rpartition(" ")[2]
         first = next((ref for ref in named if ref != asked and name_of(ref).rpartition(" ")[2] == head), None)
         phrases = [name] if first is None or first.point is not None else [name, bare_phrase(first)]
-        turn.episodes.append(self._run(said, LookPolicy(phrases, self._protocol), ""))
-        found = looked(turn.episodes[-1])
+        found = self._look(turn, said, phrases)
         points = found.get(name, [])
         if first is None:
             points = others(points, self._robot, name)
@@ -395,9 +392,8 @@ class Doer:
         named = list(dict.fromkeys(bare_phrase(ref) for ref in known))
         if not named:
             return True
-        turn.episodes.append(self._run(sentence(act), LookPolicy(named, self._protocol), ""))
         try:
-            points = looked(turn.episodes[-1])
+            points = self._look(turn, sentence(act), named)
         except ToolError:
             return False
         return all(len(points.get(name, ())) == 1 for name in named)

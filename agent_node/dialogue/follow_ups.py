@@ -12,8 +12,7 @@ from toolhand.agent_node.dialogue.answering import about, instead_of
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import called, changed, is_nameless, mapped, name_of
 from toolhand.agent_node.dialogue.reading import share_of
-from toolhand.agent_node.dialogue.undoing import put_back, require_known, sequence_of, taken_back
-from toolhand.agent_node.memory import DoneDeed, RobotMemory, last_deed, mark_undone
+from toolhand.agent_node.memory import DoneDeed, RobotMemory, last_deed, mark_undone, to_take_back
 from toolhand.agent_node.plan.reading import read_plan, say_act, say_object
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
@@ -99,8 +98,12 @@ class FollowUps:
 
     def _beside_last(self) -> ObjectRef | None:
         """What the last deed named beside what it moved; None for nothing."""
-        last = read_plan(self._operator.last_said)[0] if self._operator.last_said else PlanAct("fixed")
-        return next((called(name_of(ref)) for part in last.place for ref in part.objects if name_of(ref)), None)
+        return next((called(name_of(ref)) for part in self._last.place for ref in part.objects if name_of(ref)), None)
+
+    @property
+    def _last(self) -> PlanAct:
+        """The last deed that was understood; one of nothing where there is none."""
+        return read_plan(self._operator.last_said)[0] if self._operator.last_said else PlanAct("fixed")
 
     def _them(self) -> tuple[ObjectRef, ...]:
         """The objects that were spoken of last, where they are several."""
@@ -108,8 +111,7 @@ class FollowUps:
         if deeds:
             spots = {deed.object: None if deed.after is None else deed.after.point for deed in reversed(deeds)}
             return tuple(called(obj, point) for obj, point in spots.items())
-        last = read_plan(self._operator.last_said)[0] if self._operator.last_said else PlanAct("fixed")
-        named = (*last.objects, *(ref for part in last.place for ref in part.objects))
+        named = (*self._last.objects, *(ref for part in self._last.place for ref in part.objects))
         known = tuple(called(name_of(ref)) for ref in named if name_of(ref))
         return known if len(known) > 1 else ()
 
@@ -166,16 +168,17 @@ class FollowUps:
         another one has come, goes back only with the others.
 
         Raises:
-            ToolError: As `undoing.taken_back`; nothing has moved then.
+            ToolError: As `taken_back`; nothing has moved then.
         """
         deeds = sequence_of(self._robot)
         if act.kind == "put_back" and not _all_of_them(act, deeds):
             return []
-        require_known(deeds)
+        for deed in deeds:
+            taken_back(RobotMemory([deed]))  # raises where it cannot be
         return [_undo(deed) for deed in deeds]
 
     def taking_back(self, act: FollowUp) -> PlanAct:
-        """The act of "undo" or "put it back". Raises ToolError as `undoing.taken_back`."""
+        """The act of "undo" or "put it back". Raises ToolError as `taken_back`."""
         obj = "" if act.object is None or act.object.quantity == "everything" else name_of(act.object)
         last = last_deed(self._robot)
         if (
@@ -295,3 +298,50 @@ def _all_of_them(act: FollowUp, deeds: Sequence[DoneDeed]) -> bool:
         if deed.object != name
     )
     return len(own) > 1 or taken
+
+
+# ---- How a deed is taken back ----
+
+
+def sequence_of(robot: RobotMemory) -> list[DoneDeed]:
+    """The deeds of the plan that the last deed is a step of, the newest first; none where it was asked for by itself.
+
+    A pick whose object was then placed by a step of its own is taken back with that, and is none of them.
+    """
+    last = last_deed(robot)
+    if last is None or not last.sequence:
+        return []
+    rest, deeds = RobotMemory(list(robot.deeds)), []
+    while (deed := last_deed(rest)) is not None and deed.sequence == last.sequence:
+        deeds.append(deed)
+        mark_undone(rest)
+    return deeds if len(deeds) > 1 else []
+
+
+def taken_back(robot: RobotMemory) -> PlanAct:
+    """The act that takes the last deed back. Raises ToolError as `to_take_back`."""
+    deed, before, now = to_take_back(robot)
+    ref = ObjectRef("it") if now is None else called(deed.object, now.point)
+    return PlanAct("put", (ref,), (PlacePart("point", point=before.point),))
+
+
+def put_back(robot: RobotMemory, obj: str = "") -> PlanAct:
+    """The act that brings what is held, or an object that was moved, to where it stood.
+
+    Args:
+        robot: The memory.
+        obj: Plain name of the object; empty for the one that is held or was moved last.
+
+    Raises:
+        ToolError: As `taken_back`.
+    """
+    if not obj:
+        return taken_back(robot)
+    deeds = [deed for deed in robot.deeds if deed.success and deed.object == obj]
+    if not deeds:
+        raise ToolError(
+            ErrorCode.OBJECT_NOT_FOUND,
+            f"I have not moved the {obj}, so I know no other place of it.",
+            "Say where to put it.",
+        )
+    return taken_back(RobotMemory([replace(deeds[-1], undone=False)]))

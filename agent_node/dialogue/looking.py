@@ -9,6 +9,7 @@ from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
 from toolhand.agent_node.dialogue.measured import SeenBox, read_box
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
+from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.protocol import Protocol
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 from toolhand.tool_nodes.types import ImagePoint
@@ -19,21 +20,37 @@ FREE_TABLE = "free table"
 """Words by which a pointer is asked for room on the table."""
 
 
-def _look(why: str) -> ScriptPart[int]:
-    """Take an image with depth; its index in the conversation.
+def look(why: str, depth: bool = True) -> ScriptPart[Response]:
+    """Take an image; the answer to it.
 
     Args:
         why: Thought of the turn.
+        depth: With depth.
 
     Raises:
         Done: Nothing could be seen.
     """
-    look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
-    responses = yield ScriptStep(why, look)
-    failed = next((response for response in responses if response.error is not None), None)
+    calls = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
+    responses = yield ScriptStep(why, calls if depth else calls[:1])
+    failed = next((response for response in responses if not response.ok), None)
     if failed is not None:
         raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
-    return responses[0].image_index or 0
+    return responses[0]
+
+
+def boxes_at(points: Sequence[ImagePoint], image: int) -> ScriptPart[list[SeenBox | None]]:
+    """The box about the object at each point; None where nothing could be measured."""
+    seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
+    box = ToolCall("bounding_box.compute_bbox", seen)
+    found: list[SeenBox | None] = []
+    for k in range(0, len(points), _AT_ONCE // 2):
+        calls: list[ToolCall] = []
+        for x, y in points[k : k + _AT_ONCE // 2]:
+            calls += (ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": image}), box)
+        told = yield ScriptStep("I measure what stands there.", tuple(calls))
+        pairs = zip(told[::2], told[1::2], strict=True)
+        found += [read_box(boxed.text) if mask.ok and boxed.ok else None for mask, boxed in pairs]
+    return found
 
 
 class LookPolicy(FixedCalls):
@@ -44,16 +61,13 @@ class LookPolicy(FixedCalls):
         protocol: Protocol that it writes.
     """
 
-    name = "look"
-    on_the_way = True
-
     def __init__(self, phrases: Sequence[str], protocol: Protocol) -> None:
-        super().__init__(protocol)
+        super().__init__("look", self._looking, protocol, on_the_way=True)
         self.phrases = tuple(phrases)
 
-    def script(self) -> Script:
-        """See `FixedCalls`."""
-        image = yield from _look("I need to see what stands there: a picture with depth.")
+    def _looking(self) -> Script:
+        seen = yield from look("I need to see what stands there: a picture with depth.")
+        image = seen.image_index or 0
         for k in range(0, len(self.phrases), _AT_ONCE):
             asked = self.phrases[k : k + _AT_ONCE]
             yield ScriptStep("I look for what I need to know of.", tuple(_detect(each, image) for each in asked))
@@ -68,23 +82,13 @@ class MeasurePolicy(FixedCalls):
         protocol: Protocol that it writes.
     """
 
-    name = "measure"
-    on_the_way = True
-
     def __init__(self, points: Sequence[ImagePoint], protocol: Protocol) -> None:
-        super().__init__(protocol)
+        super().__init__("measure", self._measuring, protocol, on_the_way=True)
         self.points = tuple(points)
 
-    def script(self) -> Script:
-        """See `FixedCalls`."""
-        image = yield from _look("I need to know how large they are and where they stand.")
-        seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
-        for k in range(0, len(self.points), _AT_ONCE // 2):
-            calls: list[ToolCall] = []
-            for x, y in self.points[k : k + _AT_ONCE // 2]:
-                calls.append(ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": image}))
-                calls.append(ToolCall("bounding_box.compute_bbox", seen))
-            yield ScriptStep("I measure what stands there.", tuple(calls))
+    def _measuring(self) -> Script:
+        seen = yield from look("I need to know how large they are and where they stand.")
+        yield from boxes_at(self.points, seen.image_index or 0)
         raise Done("I have measured.", "I have measured what stands there.")
 
 

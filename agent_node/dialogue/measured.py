@@ -46,7 +46,7 @@ class SeenBox:
 
     @property
     def on_table(self) -> FloatArray:
-        """(2,) where its middle is on the table, to the right and towards the camera [m], see `referring.table_points`.
+        """(2,) where its middle is on the table, to the right and towards the camera [m], see `sides.table_points`.
 
         The camera is taken to stand as the workspace says.
         """

@@ -7,23 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.acts import QuestionAct
 from toolhand.agent_node.dialogue.comparing import Comparing
-from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
-from toolhand.agent_node.dialogue.measured import SeenBox, read_box
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls, at_once
 from toolhand.agent_node.dialogue.relating import APART_CM, Relating, cm
 from toolhand.agent_node.dialogue.telling import bare, joined, side_words, sides
 from toolhand.agent_node.memory import DoneDeed, RobotMemory
-from toolhand.agent_node.policies.scripted.points import near, nearest, side_of, the
+from toolhand.agent_node.policies.scripted.points import near, nearest, side_of
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart, ScriptStep
-from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.policy import Policy
 from toolhand.agent_node.protocol import Protocol
-from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.words import GENERIC, counted, one_of
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint
-
-OBJECTS = "things"
-"""Words by which a pointer is asked for everything on the table."""
 
 _HEIGHT_CM, _SIDE_CM = 1.0, 2.0
 """What a height and a side err by, mostly [cm]: of 62 catalogue products that the camera measured 95 % were within 0.8
@@ -32,8 +27,6 @@ _ALIKE_M = 0.015
 """Distances that differ by less are called the same [m]: both may err by `APART_CM`."""
 _MOST_MEASURED = 4
 """Objects of one name that are measured; more than that nobody wants to hear."""
-_MOST_CALLS = 8
-"""Calls of one turn, at most; the conversation allows twice as many."""
 _TOLD_DEEDS = 4
 """Deeds that are told, the newest."""
 
@@ -90,31 +83,11 @@ def question_policy(act: QuestionAct, memory: RobotMemory, protocol: Protocol) -
         memory: Memory of the robot.
         protocol: Protocol that the policy writes.
     """
-    return QuestionPolicy(act, memory, protocol)
-
-
-class QuestionPolicy(FixedCalls):
-    """Answers one question by fixed calls; arguments as of `question_policy`."""
-
-    name = "questions"
-    only_answers = True
-
-    def __init__(self, act: QuestionAct, memory: RobotMemory, protocol: Protocol) -> None:
-        super().__init__(protocol)
-        self._act, self._memory = act, memory
-
-    def script(self) -> Script:
-        """See `FixedCalls`."""
-        return _Answering(self._act, self._memory).script()
+    return FixedCalls("questions", lambda: _Answering(act, memory).script(), protocol, only_answers=True)
 
 
 class _Answering(Comparing, Relating):
     """The script of one question."""
-
-    def __init__(self, act: QuestionAct, memory: RobotMemory) -> None:
-        self._act, self._memory = act, memory
-        self._image = 0
-        self._hand = ""
 
     def script(self) -> Script:
         scripts: Mapping[str, Callable[[], Script]] = {
@@ -138,82 +111,12 @@ class _Answering(Comparing, Relating):
             "which_side": self._which_side,
             "nearer": self._nearer,
             "what_is": self._what_is,
+            "did": lambda: at_once("I remember what I did.", self._did()),
+            "why_not": lambda: at_once("I remember what I did.", self._why_not()),
+            "can": lambda: at_once("Everybody may ask that.", WHAT_IT_DOES),
+            "help": lambda: at_once("Everybody may ask that.", HELP),
         }
-        kind = self._act.kind
-        if kind in scripts:
-            yield from scripts[kind]()
-        yield from self._at_once({"did": self._did, "why_not": self._why_not}.get(kind))
-        raise Done("Everybody may ask that.", WHAT_IT_DOES if kind == "can" else HELP)
-
-    @staticmethod
-    def _at_once(told: Callable[[], str] | None) -> Script:
-        if told is not None:
-            raise Done("I remember what I did.", told())
-        yield from ()
-
-    # -- looking -------------------------------------------------------------------------------
-
-    def _look(self) -> Script:
-        look = (ToolCall("robot.capture_image", {}), ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield ScriptStep("I have to look at the table first.", look)
-        failed = next((response for response in responses if not response.ok), None)
-        if failed is not None:
-            raise Done("I cannot see the table.", f"{failed.error}: I could not look at the table: {failed.text}")
-        self._image = responses[0].image_index or 0
-        held = responses[0].held
-        if held is not None:
-            self._hand = held or (self._memory.held.object if self._memory.held is not None else "thing")
-
-    def _all(self, phrases: Sequence[str]) -> ScriptPart[list[Response]]:
-        found: list[Response] = []
-        for k in range(0, len(phrases), _MOST_CALLS):
-            part = phrases[k : k + _MOST_CALLS]
-            found += yield ScriptStep(f"Where is {joined(part)}?", tuple(self._detect(phrase) for phrase in part))
-        return found
-
-    def _detect(self, phrase: str) -> ToolCall:
-        return ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
-
-    def _points(self, phrase: str) -> ScriptPart[tuple[ImagePoint, ...]]:
-        """Where all that a phrase means is; the script ends where nothing is."""
-        [response] = yield from self._all([phrase])
-        if not response.ok:
-            if response.error is ErrorCode.OBJECT_NOT_FOUND and self._hand and self._hand in (phrase, bare(phrase)):
-                raise Done("I hold it.", f"The {self._hand} is in my gripper.")
-            raise Done(f"I cannot find {phrase}.", f"{response.error}: {response.text}")
-        return tuple(sorted(response.points))
-
-    def _named(self) -> ScriptPart[list[tuple[str, ImagePoint]]]:
-        """Everything that is seen: its name and its point; what has no name is a "object"."""
-        everything, told = yield from self._all([OBJECTS, NOTHING_REAL])
-        names = names_seen(told.text)
-        if not names:
-            return [("thing", point) for point in everything.points]
-        responses = yield from self._all([asked for _, asked, _ in names])
-        found: list[tuple[str, ImagePoint]] = []
-        # Those of which as many are found as were told first: their points are no others'.
-        told_right = [len(response.points) == n for (_, _, n), response in zip(names, responses, strict=True)]
-        for right in (True, False):
-            for (name, _, n), response, fits in zip(names, responses, told_right, strict=True):
-                if fits is right:
-                    free = [at for at in response.points if not any(near(at, taken) for _, taken in found)]
-                    found += [(name, at) for at in free[:n]]
-        found += [("thing", at) for at in everything.points if not any(near(at, taken) for _, taken in found)]
-        return found
-
-    def _boxes(self, points: Sequence[ImagePoint]) -> ScriptPart[list[SeenBox | None]]:
-        """The box about the object at each point; None where nothing could be measured."""
-        seen = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
-        box = ToolCall("bounding_box.compute_bbox", seen)
-        found: list[SeenBox | None] = []
-        for k in range(0, len(points), _MOST_CALLS // 2):
-            calls: list[ToolCall] = []
-            for x, y in points[k : k + _MOST_CALLS // 2]:
-                calls += (ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image}), box)
-            told = yield ScriptStep("I measure what stands there.", tuple(calls))
-            pairs = zip(told[::2], told[1::2], strict=True)
-            found += [read_box(boxed.text) if mask.ok and boxed.ok else None for mask, boxed in pairs]
-        return found
+        return scripts[self._act.kind]()
 
     def _object(self, index: int = 0) -> str:
         return self._act.objects[index] if index < len(self._act.objects) else "thing"
@@ -336,10 +239,6 @@ class _Answering(Comparing, Relating):
         alike = [at for _, name, at in sorted(rows) if name == first[1]]
         which = f"{side_of(alike, 0)} {first[1]}" if len(alike) > 1 else first[1]
         return f"The {which} is nearest to {to}, {side_words(first[2])}{away}."
-
-    def _require_one(self, points: Sequence[ImagePoint], obj: str) -> None:
-        if len(points) > 1:
-            raise Done("That is not clear.", f"{ErrorCode.AMBIGUOUS}: There are {len(points)} of '{bare(obj)}': which?")
 
     def _size(self) -> Script:
         yield from self._look()

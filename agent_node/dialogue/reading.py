@@ -15,7 +15,6 @@ from toolhand.agent_node.dialogue.acts import (
     Refused,
     SkillAct,
 )
-from toolhand.agent_node.plan.reading import read_plan
 from toolhand.agent_node.plan.spoken import bare_phrase, noun_phrase, relation_words
 from toolhand.agent_node.plan.types import ObjectRef, Plan, PlanAct
 from toolhand.agent_node.policies.scripted.refusals import ABILITY
@@ -59,7 +58,7 @@ _FIXED: Mapping[str, Act] = {
     "why not": QuestionAct("why_not"),
     "what can you do": QuestionAct("can"),
     "help": QuestionAct("help"),
-    "check the colours": GroupAct("sorted"),
+    "check the colours": GroupAct(PlanAct("fixed", words="check the colours")),
 }
 """What the fixed words of the grammar ask for."""
 _SKILLS = {
@@ -70,20 +69,7 @@ _SKILLS = {
     "look_at": "look_again",
     "hold_low": "hold_low",
 }
-_GROUPS = {
-    "swap": "swap",
-    "stack": "stack",
-    "together": "together",
-    "row": "row",
-    "sort": "sort",
-    "clear": "clear",
-    "empty_out": "empty",
-}
-
-
-def read(text: str) -> list[Act]:
-    """The acts of a plan's text, in order. Raises ValueError where the grammar does not read it."""
-    return [act_of(act) for act in read_plan(text)]
+_GROUPS = ("swap", "stack", "together", "row", "sort", "clear", "empty_out")
 
 
 def spread(plan: Plan) -> Plan:
@@ -120,14 +106,14 @@ def act_of(act: PlanAct) -> Act:
     if kind in _SKILLS:
         return SkillAct(_SKILLS[kind], "it" if first is None else noun_phrase(first), share_of(act.speed))
     if kind in _GROUPS:
-        return GroupAct(_GROUPS[kind], objects, act.place)
+        return GroupAct(act)
     match kind:
         case "pick":
             return Deed(act)
         case "put" if act.place[0].words == "where it was":
             return FollowUp("put_back", first)
         case "put" if first is not None and first.is_many:
-            return GroupAct("put", objects, act.place)
+            return GroupAct(act)
         case "put" if act.place[0].words in ("here", "there", "somewhere"):
             sentence = f"Where shall I put {noun_phrase(objects[0])}? Name a place, such as "
             return Refused(ErrorCode.AMBIGUOUS, f'{sentence}"next to the bowl" or "on the left side".')

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from toolhand.agent_node.dialogue.seeing import SeeingAnswers
-from toolhand.agent_node.dialogue.telling import bare, joined, side_words
-from toolhand.agent_node.policies.scripted.points import near, the
+from toolhand.agent_node.dialogue.seeing import Seeing
+from toolhand.agent_node.dialogue.telling import bare, listed, side_words
+from toolhand.agent_node.policies.scripted.points import near
 from toolhand.agent_node.policies.scripted.steps import Done, Script, ScriptPart
-from toolhand.tool_nodes.language.referring import table_points
-from toolhand.tool_nodes.language.words import counted
+from toolhand.tool_nodes.language.places import the
+from toolhand.tool_nodes.language.sides import table_points
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint
 
@@ -19,8 +19,8 @@ _IN_LINE_M = 0.02
 """Objects of which one is less than this farther to a side are not called to that side of each other [m]."""
 
 
-class Relating(SeeingAnswers):
-    """Answers of `questions.QuestionPolicy` about relations of objects that are named."""
+class Relating(Seeing):
+    """Answers of questions about relations of objects that are named."""
 
     def _one_of(self, index: int) -> ScriptPart[tuple[str, ImagePoint]]:
         """The bare name and the point of the only object that a phrase of the question means."""
@@ -81,10 +81,7 @@ class Relating(SeeingAnswers):
         obj = self._act.objects[0]
         yield from self._look()
         points = yield from self._points(obj)
-        found = yield from self._named()
-        names = [name for name, at in found if any(near(at, point) for point in points)] or ["thing"]
-        kinds = list(dict.fromkeys(names))
-        told = joined([f"the {kind}" if names.count(kind) == 1 else counted(names.count(kind), kind) for kind in kinds])
+        told = listed((yield from self._names_at(points)) or ["thing"])
         where = f", {side_words(points[0])}" if len(points) == 1 else ""
         raise Done("I have looked.", f"{'That is' if len(points) == 1 else 'I see'} {told}{where}.")
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolhand.agent_node.dialogue.acts import Deed, FollowUp, Refused
+from toolhand.agent_node.dialogue.acts import Deed, FollowUp
 from toolhand.agent_node.dialogue.dialogue import Dialogue
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls, at_once
 from toolhand.agent_node.dialogue.memory import OperatorMemory
 from toolhand.agent_node.dialogue.naming import objects_of
 from toolhand.agent_node.dialogue.reading import act_of
-from toolhand.agent_node.dialogue.refusing import RefusingPolicy
 from toolhand.agent_node.dialogue.skills import SUITES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory_file import MemoryFile
 from toolhand.agent_node.open_question import OpenQuestion
 from toolhand.agent_node.plan.reader import ShippedReader
+from toolhand.agent_node.plan.reading import say_act
 from toolhand.agent_node.plan.types import PlanAct
 from toolhand.agent_node.pointed import PointedPoint
 from toolhand.agent_node.policies.scripted.refusals import nothing_to_stop
@@ -76,18 +77,20 @@ class SingleSentence:
         heard = self._talk.understood(words, pointed)
         acts = [act_of(act) for act in heard.plan if _stands_alone(act)]
         quoted = f'"{plain_line(words)}"'
-        sentence, refused = words, None
+        sentence, refused = words, ""
         if heard.code is not None:
-            refused = Refused(heard.code, heard.answer)
+            refused = f"{heard.code}: {heard.answer}"
         elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], Deed) and not heard.asks:
-            sentence = acts[0].text
+            sentence = say_act(acts[0].plan)
         elif len(heard.plan) == len(acts) == 1 and isinstance(acts[0], FollowUp):
             goes_on = ToolError(ErrorCode.NOT_UNDERSTOOD, f"Nothing was said before that {quoted} could go on with.")
             error = nothing_to_stop(quoted) if acts[0].kind == "stop" else goes_on
-            refused = Refused(error.code, str(error))
+            refused = f"{error.code}: {error}"
         else:
             return self._talk.say(words, pointed)
-        policy = None if refused is None else RefusingPolicy(refused, self._setup.protocol)
+        # A refusal as a policy: its run has a report and a verdict like any other.
+        said = "That is not a command I can carry out."
+        policy = FixedCalls("refusal", lambda: at_once(said, refused), self._setup.protocol) if refused else None
         episode = self._setup.run(SessionCommand(sentence, policy))
         return SessionTurn(episode.answer, episode.success, episode.error_code, (episode,))
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.looking import FREE_TABLE
 from toolhand.agent_node.dialogue.naming import called, name_of
 from toolhand.agent_node.dialogue.sorting import FindObjects, MeasureObjects, check_sorted, sorting
@@ -30,17 +29,17 @@ _INSIDE = 0.8
 """Share of a container's outline that is room inside [-]: walls of 6 to 10 mm about bins 20 to 30 cm long."""
 
 
-def steps_of(act: GroupAct, look: FindObjects, measure: MeasureObjects) -> list[PlanAct]:
+def steps_of(act: PlanAct, look: FindObjects, measure: MeasureObjects) -> list[PlanAct]:
     """The single deeds that a group stands for, in order; none where all is as it is to be.
 
     Raises:
         ToolError: EXECUTION_FAILED for a check that finds something else, OBJECT_NOT_FOUND where there is none of the
             objects, AMBIGUOUS where there is another number of them than was said, INVALID_ARGUMENT for too many.
     """
-    match act.form:
+    match act.kind:
         case "sort":
             steps = sorting(_one_of(act.objects[0]), look, measure)
-        case "sorted":
+        case "fixed":
             check_sorted(_ALL, look, measure)
             steps = []
         case "swap":
@@ -51,7 +50,7 @@ def steps_of(act: GroupAct, look: FindObjects, measure: MeasureObjects) -> list[
             steps = _together(act.objects, look)
         case "row":
             steps = _row(act.objects, look)
-        case "empty":
+        case "empty_out":
             steps = _empty(act.objects[0], look)
         case _:
             place = act.place or (PlacePart("relation", "in", (called(_bin(look)),)),)

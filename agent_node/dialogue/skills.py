@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.dialogue.acts import SkillAct
-from toolhand.agent_node.dialogue.fixed_calls import FixedCalls
-from toolhand.agent_node.dialogue.looking import FREE_TABLE
+from toolhand.agent_node.dialogue.fixed_calls import FixedCalls, at_once
+from toolhand.agent_node.dialogue.looking import FREE_TABLE, look
 from toolhand.agent_node.dialogue.telling import bare
 from toolhand.agent_node.memory import RobotMemory
 from toolhand.agent_node.policies.scripted.points import describe
@@ -34,26 +34,8 @@ def skill_policy(act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_
         protocol: Protocol that the policy writes.
         on_the_way: It is no command of its own, but what has to be done before one.
     """
-    return SkillPolicy(act, memory, protocol, on_the_way)
-
-
-class SkillPolicy(FixedCalls):
-    """Does one skill by fixed calls; arguments as of `skill_policy`.
-
-    Attributes:
-        only_answers: Nothing is to move, so that an answer is all that is asked for.
-    """
-
-    name = "skills"
-
-    def __init__(self, act: SkillAct, memory: RobotMemory, protocol: Protocol, on_the_way: bool = False) -> None:
-        super().__init__(protocol)
-        self._act, self._memory, self.on_the_way = act, memory, on_the_way
-        self.only_answers = act.name in ("hold_still", "look_again")
-
-    def script(self) -> Script:
-        """See `FixedCalls`."""
-        return _Doing(self._act, self._memory).script()
+    still = act.name in ("hold_still", "look_again")
+    return FixedCalls("skills", lambda: _Doing(act, memory).script(), protocol, still, on_the_way)
 
 
 class _Doing:
@@ -76,36 +58,32 @@ class _Doing:
             "hand_over": self._hand_over,
             "upright": self._upright,
             "look_again": self._look_again,
-            "hold_still": self._hold_still,
+            "hold_still": lambda: at_once("Nothing is to move.", "I am holding still."),
         }
-        if self._act.name not in scripts:
-            raise Done("I do not know that.", f"{ErrorCode.NOT_UNDERSTOOD}: I have no skill '{self._act.name}'.")
-        yield from scripts[self._act.name]()
+        return scripts[self._act.name]()
 
     def _simply(self, tool: str, arguments: Mapping[str, object]) -> Script:
         [response] = yield ScriptStep("I do that.", (ToolCall(tool, dict(arguments)),))
         raise Done("That is the end of it.", _answer(response))
 
-    def _hold_still(self) -> Script:
-        yield from ()
-        raise Done("Nothing is to move.", "I am holding still.")
-
     # -- looking -------------------------------------------------------------------------------
 
     def _look(self) -> Script:
-        calls = (ToolCall("robot.capture_image", {}),)
-        [response] = yield ScriptStep("I have to look first.", calls)
+        seen = yield from look("I have to look first.", depth=False)
+        self._image, self._held = seen.image_index or 0, seen.held
+
+    def _call(self, thought: str, tool: str, failed: str, **arguments: object) -> ScriptPart[Response]:
+        """The answer to one call about the image; the script ends with another thought where it has failed."""
+        call = ToolCall(tool, {**arguments, "image_index": self._image})
+        [response] = yield ScriptStep(thought, (call,))
         if not response.ok:
-            raise Done("I cannot see the table.", f"{response.error}: I could not look at the table: {response.text}")
-        self._image = response.image_index or 0
-        self._held = response.held
+            raise Done(failed, _answer(response))
+        return response
 
     def _one(self, phrase: str) -> ScriptPart[ImagePoint]:
         """Where the one object of a phrase is; the script ends where there is none, or several."""
-        call = ToolCall("roborefer.detect_all", {"obj_name": phrase, "image_index": self._image})
-        [response] = yield ScriptStep(f"Where is {phrase}?", (call,))
-        if not response.ok:
-            raise Done(f"I cannot find {phrase}.", f"{response.error}: {response.text}")
+        failed = f"I cannot find {phrase}."
+        response = yield from self._call(f"Where is {phrase}?", "roborefer.detect_all", failed, obj_name=phrase)
         points = sorted(response.points)
         if len(points) > 1 and not parse_noun_phrase(phrase).indefinite:
             which = f"Which {bare(phrase)} do you mean: {describe(points)}?"
@@ -146,26 +124,20 @@ class _Doing:
             x, y = stood.point
         else:
             x, y = yield from self._free_table()
-        arguments = {"point": [x, y], "image_index": self._image, **self._speed}
-        [response] = yield ScriptStep("I lower it.", (ToolCall("robot.point_at", arguments),))
-        if not response.ok:
-            raise Done("I cannot hold it there.", _answer(response))
+        failed = "I cannot hold it there."
+        yield from self._call("I lower it.", "robot.point_at", failed, point=[x, y], **self._speed)
         raise Done("It is a little above the table.", f"I hold {_it(self._held)} a little above the table.")
 
     def _free_table(self) -> ScriptPart[ImagePoint]:
-        call = ToolCall("roborefer.detect_one", {"obj_name": FREE_TABLE, "image_index": self._image})
-        [response] = yield ScriptStep("Where is room for it?", (call,))
-        if not response.ok:
-            raise Done("There is no room.", f"{response.error}: {response.text}")
+        failed, tool = "There is no room.", "roborefer.detect_one"
+        response = yield from self._call("Where is room for it?", tool, failed, obj_name=FREE_TABLE)
         return response.points[0]
 
     def _point_at(self) -> Script:
         yield from self._look()
         x, y = yield from self._one(self._act.object or "thing")
-        arguments = {"point": [x, y], "image_index": self._image, **self._speed}
-        [response] = yield ScriptStep("I point at it.", (ToolCall("robot.point_at", arguments),))
-        if not response.ok:
-            raise Done("I cannot point at it.", _answer(response))
+        failed = "I cannot point at it."
+        yield from self._call("I point at it.", "robot.point_at", failed, point=[x, y], **self._speed)
         raise Done("The hand is above it.", f"I point at the {bare(self._act.object)} from above.")
 
     def _hand_over(self) -> Script:
@@ -182,10 +154,8 @@ class _Doing:
         if not self._act.object:
             raise Done("I have a new picture.", 'I have looked again. "What do you see" tells what is there.')
         x, y = yield from self._one(self._act.object)
-        call = ToolCall("robot.look_closer", {"point": [x, y], "image_index": self._image})
-        [response] = yield ScriptStep("I look at it from the wrist.", (call,))
-        if not response.ok:
-            raise Done("I cannot look closer.", _answer(response))
+        failed = "I cannot look closer."
+        yield from self._call("I look at it from the wrist.", "robot.look_closer", failed, point=[x, y])
         raise Done("I have seen it from close up.", f"I have looked at the {bare(self._act.object)} from the wrist.")
 
 

@@ -16,7 +16,7 @@ from toolhand.agent_node.memory import at_point
 from toolhand.agent_node.plan.types import PlacePart, PlanAct
 from toolhand.agent_node.policies.scripted.points import SAME_POINT
 from toolhand.tool_nodes import workspace
-from toolhand.tool_nodes.language.referring import table_points
+from toolhand.tool_nodes.language.sides import table_points
 from toolhand.tool_nodes.language.words import COLOUR_FAMILIES, COLOURS
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import FloatArray, ImagePoint

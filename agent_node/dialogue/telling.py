@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from toolhand.tool_nodes.language.words import counted
@@ -21,6 +22,12 @@ _POINT = re.compile(
 def joined(words: Sequence[str]) -> str:
     """ "a, b and c"."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def listed(names: Sequence[str], article: str = "the ") -> str:
+    """ "the red box and two cans"."""
+    told = [counted(n, name) if n > 1 else f"{article}{name}" for name, n in Counter(names).items()]
+    return joined(told)
 
 
 def side_words(point: ImagePoint) -> str:
@@ -49,10 +56,8 @@ def sides(found: Sequence[tuple[str, ImagePoint]]) -> str:
     groups = (("On the left", 0.0, _LEFT), ("In the middle", _LEFT, _RIGHT), ("On the right", _RIGHT, 1.01))
     for words, low, high in groups:
         names = [name for name, (x, _) in sorted(found, key=lambda each: each[1]) if low <= x < high]
-        kinds = list(dict.fromkeys(names))
-        if kinds:
-            listed = [kind if names.count(kind) == 1 else counted(names.count(kind), kind) for kind in kinds]
-            told.append(f"{words}: {joined(listed)}.")
+        if names:
+            told.append(f"{words}: {listed(names, '')}.")
     return " ".join(told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,8 @@ from lark import Token, Transformer
 from toolhand.agent_node.plan.grammar import parse, symbols
 from toolhand.agent_node.plan.types import ObjectClause, ObjectRef, PlacePart, Plan, PlanAct
 
-_TWO_WORDS = {"pick": "pick up", "give": "hand over", "point": "point at", "empty_out": "empty"}
+_SIDE = re.compile(r"^(?:to|in) (?:the )?| of$")
+"""What stands around a side in the words of a direction, and of a part of a container."""
 
 
 @lru_cache(maxsize=512)
@@ -37,7 +38,7 @@ def is_plan(text: str, spoken: bool = False) -> bool:
 
 
 class _Reading(Transformer):
-    """A method for each rule of the grammar that builds something; `_act` builds what needs no method of its own."""
+    """A method for each rule of the grammar that is built in a way of its own; `__default__` builds the others."""
 
     def plan(self, acts: list[PlanAct]) -> Plan:
         return tuple(acts)
@@ -48,8 +49,9 @@ class _Reading(Transformer):
             deed = replace(deed, **{name: value})
         return deed
 
-    def slowly(self, _: list[Any]) -> tuple[str, Any]:
-        return "speed", "slowly"
+    slowly, otherwise, bit, lot = (
+        (lambda self, _, meant=meant: meant) for meant in (("speed", "slowly"), ("otherwise", True), "a bit", "a lot")
+    )
 
     def at_speed(self, parts: list[Token]) -> tuple[str, Any]:
         return "speed", f"{parts[0]} %"
@@ -57,34 +59,34 @@ class _Reading(Transformer):
     def if_there(self, parts: list[ObjectRef]) -> tuple[str, Any]:
         return "condition", parts[0]
 
-    def otherwise(self, _: list[Any]) -> tuple[str, Any]:
-        return "otherwise", True
-
     def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
-        """Acts, whose children are objects, a place, and words."""
+        """What its children tell: objects, a clause with its own, a place, a length, and words."""
+        family, _, rest = str(data).partition("_")
+        kind: Any = rest.replace("_", " ")
         objects: list[ObjectRef] = []
         place: tuple[PlacePart, ...] = ()
-        words: list[str] = []
+        words, length = [], ""
         for child in children:
             if isinstance(child, ObjectRef):
                 objects.append(child)
             elif isinstance(child, list):
                 objects += child
             elif isinstance(child, ObjectClause):
-                return PlanAct(str(data), child.objects, words=child.words)
+                objects += child.objects
+                words.append(child.words)
             elif isinstance(child, tuple):
                 place = child
-            else:
+            elif isinstance(child, Token):
                 words.append(str(child))
-        return PlanAct(str(data), tuple(objects), place, " ".join(words))
-
-    def related(self, parts: list[Any]) -> PlanAct:
-        one, clause = parts
-        return PlanAct("related", (one, *clause.objects), words=clause.words)
-
-    def which(self, parts: list[Any]) -> PlanAct:
-        kind, most = parts
-        return PlanAct("which", (kind, *most.objects), words=most.words)
+            else:
+                length = child
+        said = " ".join(words)
+        if family == "clause":
+            return ObjectClause(kind, said, tuple(objects))
+        if family == "place":
+            side = _SIDE.sub("", said) if kind in ("step", "inside") else said
+            return PlacePart(kind, side, tuple(objects), length)
+        return PlanAct(str(data), tuple(objects), place, said)
 
     def how_many(self, parts: list[ObjectRef]) -> PlanAct:
         return PlanAct("how_many", (replace(parts[0], quantity="all"),))
@@ -161,37 +163,16 @@ class _Reading(Transformer):
     def described(self, parts: list[tuple[str, str]]) -> ObjectClause:
         return ObjectClause("words", parts[0][1])
 
-    def moved_last(self, _: list[Any]) -> ObjectClause:
-        return ObjectClause("moved last")
-
-    def that_you_hold(self, _: list[Any]) -> ObjectClause:
-        return ObjectClause("held")
-
-    def of_number(self, parts: list[Token]) -> ObjectClause:
-        return ObjectClause("group", str(parts[0]))
-
     def of_group(self, parts: list[Any]) -> ObjectClause:
         *number, kind = parts
         quantity = "number" if number else "all"
         return ObjectClause("group", "", (replace(kind, quantity=quantity, number=str(number[0]) if number else ""),))
-
-    def rel(self, parts: list[Any]) -> ObjectClause:
-        return ObjectClause("relation", str(parts[0]), (parts[1],))
 
     def between(self, parts: list[ObjectRef]) -> ObjectClause:
         return ObjectClause("relation", "between", tuple(parts))
 
     def between_two(self, parts: list[ObjectRef]) -> ObjectClause:
         return ObjectClause("relation", "between", (replace(parts[0], quantity="number", number="two"),))
-
-    def most(self, parts: list[Token]) -> ObjectClause:
-        return ObjectClause("most", str(parts[0]))
-
-    def most_to(self, parts: list[Any]) -> ObjectClause:
-        return ObjectClause("extreme", str(parts[0]), (parts[1],))
-
-    def part(self, parts: list[Token]) -> ObjectClause:
-        return ObjectClause("part", str(parts[0]))
 
     # ---- Places ----
 
@@ -206,55 +187,6 @@ class _Reading(Transformer):
 
     def centimetres(self, parts: list[Token]) -> str:
         return f"{parts[0]} cm"
-
-    def bit(self, _: list[Any]) -> str:
-        return "a bit"
-
-    def lot(self, _: list[Any]) -> str:
-        return "a lot"
-
-    def at_relation(self, parts: list[Any]) -> PlacePart:
-        *length, clause = parts
-        return PlacePart("relation", clause.words, clause.objects, *length)
-
-    def inside(self, parts: list[Any]) -> PlacePart:
-        return PlacePart("inside", str(parts[0]).removeprefix("in the ").removesuffix(" of"), (parts[1],))
-
-    def at_part(self, parts: list[ObjectClause]) -> PlacePart:
-        return PlacePart("part", parts[0].words)
-
-    def in_line(self, parts: list[ObjectRef]) -> PlacePart:
-        return PlacePart("line", objects=tuple(parts))
-
-    def step(self, parts: list[Any]) -> PlacePart:
-        *length, way = parts
-        return PlacePart("step", str(way).removeprefix("to the ").removeprefix("to "), (), *length)
-
-    def closer(self, parts: list[Any]) -> PlacePart:
-        return self._towards("closer", parts)
-
-    def farther(self, parts: list[Any]) -> PlacePart:
-        return self._towards("farther", parts)
-
-    @staticmethod
-    def _towards(kind: Any, parts: list[Any]) -> PlacePart:
-        *length, to = parts
-        return PlacePart(kind, objects=(to,), length=length[0] if length else "")
-
-    def farthest(self, parts: list[ObjectRef]) -> PlacePart:
-        return PlacePart("farthest", objects=tuple(parts))
-
-    def away(self, parts: list[ObjectRef]) -> PlacePart:
-        return PlacePart("away", objects=tuple(parts))
-
-    def where_was(self, parts: list[ObjectRef]) -> PlacePart:
-        return PlacePart("was", objects=tuple(parts))
-
-    def where_is_now(self, parts: list[ObjectRef]) -> PlacePart:
-        return PlacePart("is", objects=tuple(parts))
-
-    def spot(self, parts: list[Token]) -> PlacePart:
-        return PlacePart("spot", str(parts[0]))
 
     def at_point(self, parts: list[Token]) -> PlacePart:
         return PlacePart("point", point=_point(parts[0]))
@@ -273,67 +205,63 @@ def say(plan: Sequence[PlanAct]) -> str:
     return " ; ".join(map(say_act, plan))
 
 
+_SAYINGS = {
+    "fixed": "{words}",
+    "pick": "pick up {objects}",
+    "put": "put {objects} {place}",
+    "give": "hand over {objects}",
+    "point": "point at {objects}",
+    "lift": "lift {objects} a little",
+    "hold_low": "hold it low",
+    "stand": "stand {objects} up",
+    "together": "put {objects} together",
+    "row": "put {objects} in a row",
+    "sort": "sort {objects} by colour",
+    "clear": "clear the table {place}",
+    "empty_out": "empty {objects}",
+    "choose_number": "choose number {words}",
+    "not_that": "not that , {objects}",
+    "undo_of": "undo the last move of {objects}",
+    "speed": "speed {words} %",
+    "cannot": "cannot {words}",
+    "how_many": "how many {kind}",
+    "what_stands": "what is {words} {related}",
+    "size": "how big is {objects}",
+    "colour": "what colour is {objects}",
+    "apart": "how far is {0} away from {1}",
+    "which": "which {kind} is {words} {rest}",
+    "compare": "which is {words} , {0} or {1}",
+    "nearer": "which is closer to {0} , {1} or {2}",
+    "side": "on which side of {0} is {1}",
+    "related": "is {0} {words} {related}",
+    "is_so": "is {0} , {words}",
+    "reach": "can you reach {objects}",
+}
+"""How acts are said whose kind is not what they begin with."""
+
+
 def say_act(act: PlanAct) -> str:
     """One act in the robot's words."""
     head = "otherwise , " if act.otherwise else ""
     head += f"if there is {say_object(act.condition)} , " if act.condition is not None else ""
     head += "" if not act.speed else "slowly , " if act.speed == "slowly" else f"at {act.speed} speed , "
     objects = [say_object(each) for each in act.objects]
-    several, where = " and ".join(objects), say_place(act.place)
-    match act.kind:
-        case "fixed":
-            said = act.words
-        case "put":
-            said = f"put {several} {where}"
-        case "lift":
-            said = f"lift {several} a little"
-        case "stand":
-            said = f"stand {several} up"
-        case "together" | "row":
-            said = f"put {several} {'together' if act.kind == 'together' else 'in a row'}"
-        case "sort":
-            said = f"sort {several} by colour"
-        case "clear":
-            said = f"clear the table {where}".rstrip()
-        case "choose_number":
-            said = f"choose number {act.words}"
-        case "not_that":
-            said = f"not that , {several}"
-        case "speed":
-            said = f"speed {act.words} %"
-        case "cannot":
-            said = f"cannot {act.words}"
-        case "how_many":
-            said = f"how many {_named(act.objects[0])}"
-        case "what_stands":
-            said = f"what is {act.words} {several}"
-        case "size":
-            said = f"how big is {several}"
-        case "colour":
-            said = f"what colour is {several}"
-        case "apart":
-            said = f"how far is {objects[0]} away from {objects[1]}"
-        case "which":
-            said = f"which {_named(act.objects[0])} is {' '.join([act.words, *objects[1:]])}"
-        case "compare":
-            said = f"which is {act.words} , {objects[0]} or {objects[1]}"
-        case "nearer":
-            said = f"which is closer to {objects[0]} , {objects[1]} or {objects[2]}"
-        case "side":
-            said = f"on which side of {objects[0]} is {objects[1]}"
-        case "related":
-            said = f"is {objects[0]} {act.words} {_related(act.words, act.objects[1:])}"
-        case "is_so":
-            said = f"is {objects[0]} , {act.words}"
-        case "reach":
-            said = f"can you reach {several}"
-        case "hold_low":
-            said = "hold it low"
-        case "undo_of":
-            said = f"undo the last move of {several}"
-        case _:
-            said = f"{_TWO_WORDS.get(act.kind, act.kind.replace('_', ' '))} {several}"
-    return head + said
+    form = _SAYINGS.get(act.kind, f"{act.kind.replace('_', ' ')} {{objects}}")
+    said = form.format(
+        *objects,
+        objects=" and ".join(objects),
+        rest=" ".join(objects[1:]),
+        kind=_named(act.objects[0]) if act.objects else "",
+        related=_related(act.words, act.objects[act.kind == "related" :]),
+        place=say_place(act.place),
+        words=act.words,
+    )
+    return head + said.rstrip()
+
+
+def sentence(act: PlanAct) -> str:
+    """One act as a whole command: in the robot's words, without its condition."""
+    return say_act(replace(act, condition=None, otherwise=False))
 
 
 def say_object(ref: ObjectRef) -> str:
@@ -372,12 +300,12 @@ def _clauses(ref: ObjectRef) -> list[str]:
     return said
 
 
-def say_place(place: Sequence[PlacePart], where: Callable[[PlacePart], str] | None = None) -> str:
-    """A place in the robot's words; empty for none. `where` says each of its conditions in other words."""
+def say_place(place: Sequence[PlacePart]) -> str:
+    """A place in the robot's words; empty for none."""
     said = ""
     for part in place:
         said += f" {'but not' if part.denied else 'and'} " if said else ""
-        said += (where or _where)(part)
+        said += _where(part)
     return said
 
 
@@ -406,5 +334,5 @@ def _where(part: PlacePart) -> str:
         case "was" | "is":
             return f"where {objects} {part.kind}"
         case "point":
-            return "at the point ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
+            return "on the free spot at ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
     return " ".join(word for word in (part.length, part.words, objects) if word)

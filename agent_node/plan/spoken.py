@@ -1,15 +1,12 @@
-"""Deeds of a plan as sentences, and objects as noun phrases, in the words that the tools' reader of phrases takes."""
+"""Objects of a plan as noun phrases, in the words that the tools' reader of phrases takes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from toolhand.agent_node.plan.reading import say_object, say_place
-from toolhand.agent_node.plan.types import ObjectRef, PlacePart, PlanAct
+from toolhand.agent_node.plan.types import ObjectRef
 
 _RELATIONS = {"left of": "to the left of", "right of": "to the right of", "near": "next to", "touching": "next to"}
-_SIDES = {"on the left": "on the left side", "on the right": "on the right side", "at the front": "on the front side",
-          "at the back": "on the back side"}  # fmt: skip
 _MOST = {"nearest": "closest to me", "farthest": "farthest away"}
 
 
@@ -54,7 +51,7 @@ def bare_phrase(ref: ObjectRef) -> str:
             case "part" if not clause.denied and _sides(clause.words):
                 before.insert(0, _sides(clause.words))
             case "part":
-                after.append(f"{lead}{_yours(clause.words)}")
+                after.append(f"{lead}{in_the_image(clause.words)}")
     if superlative in _MOST and not ref.ordinal:
         after.insert(0, _MOST[superlative])
         superlative = ""
@@ -65,11 +62,11 @@ def bare_phrase(ref: ObjectRef) -> str:
 
 def _sides(part: str) -> str:
     """ "back" and "front left" of "at the back" and "in the front left corner"; empty for no side."""
-    words = [word for word in _yours(part).split() if word in ("left", "right", "front", "back", "middle")]
+    words = [word for word in in_the_image(part).split() if word in ("left", "right", "front", "back", "middle")]
     return " ".join(words)
 
 
-def _yours(words: str) -> str:
+def in_the_image(words: str) -> str:
     """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
     turned = {"left": "right", "right": "left"}
     return (
@@ -94,48 +91,6 @@ def _one(words: str) -> str:
     return words[:-1] if words.endswith("s") and not words.endswith("ss") else words
 
 
-def _where(part: PlacePart) -> str:
-    """One condition of a place as it is said to the arm."""
-    objects = " and ".join(map(noun_phrase, part.objects))
-    length = f"{part.length} " if part.length else ""
-    match part.kind:
-        case "relation":
-            relation = (
-                "from" if length and part.words in ("next to", "near") else _RELATIONS.get(part.words, part.words)
-            )
-            return f"{length}{relation} {objects}"
-        case "inside":
-            return f"in the {part.words} of {objects}"
-        case "farthest":
-            return f"as far as possible from {objects}"
-        case "line":
-            return f"in line with {objects}"
-        case "part":
-            return _SIDES.get(_yours(part.words), _yours(part.words))
-        case "step":
-            return f"{length}to the {_yours(part.words).removeprefix('the ')}"
-        case "away" | "farther" if part.objects[0].words in ("edge", "corner", "border"):
-            return "in the middle"
-        case "closer" | "away" | "farther":
-            return f"{length}{'closer to' if part.kind == 'closer' else 'further from'} {objects}"
-        case "was" | "is":
-            return f"where {objects} {part.kind}"
-        case "point":
-            return "on the free spot at ({:.3f}, {:.3f})".format(*(part.point or (0.0, 0.0)))
-    return part.words
-
-
 def relation_words(relation: str) -> str:
     """ "to the left of" of "left of": a relation as the pointing tools are asked for it."""
     return _RELATIONS.get(relation, relation)
-
-
-def sentence(act: PlanAct) -> str:
-    """The sentence of an act that picks up or places one object; a condition is not said."""
-    speed = {"": "", "slowly": " slowly"}.get(act.speed, f" at {act.speed.rstrip(' %')}% speed")
-    [ref] = act.objects
-    if act.kind == "pick":
-        return f"pick up {noun_phrase(ref)}{speed}"
-    # Without "that is" a place after the object would be taken for where it is to go.
-    obj = say_object(ref) if any(clause.objects for clause in ref.clauses) else noun_phrase(ref)
-    return f"put {obj} {say_place(act.place, _where)}{speed}"

@@ -10,11 +10,10 @@ from markupsafe import Markup
 
 from toolhand.agent_node.episode import Episode, not_judged
 from toolhand.agent_node.policies.scripted.commands import parse_command
-from toolhand.agent_node.policies.scripted.points import the
 from toolhand.agent_node.runs.pages import Room, clip, data_url, jpegs_of, label_of, text_of
 from toolhand.tool_nodes.drawing import RGB
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.places import place_words
+from toolhand.tool_nodes.language.places import place_words, the
 from toolhand.tool_nodes.language.relations import RELATION_WORDS
 from toolhand.tool_nodes.language.speeds import spoken_speed
 from toolhand.tool_nodes.results import ToolError
@@ -103,13 +102,8 @@ def _reading(task: str) -> Iterator[tuple[str, str]]:
         yield "Do", "pick it up and hold it" if command.action == "pick" else "pick it up and put it down"
         yield "What", the(command.target.plain)
         yield from _which(command.target)
-    if command.form is not None:
+    if command.action == "place":
         yield "Where", place_words(command.place())
-    elif command.action == "place":
-        places = " and ".join(the(reference.text) for reference in command.references)
-        relation = command.relation or ""
-        where = RELATION_WORDS.get(relation, "anywhere on the table" if relation == "anywhere" else relation)
-        yield "Where", f"{where} {places}".rstrip()
 
 
 def _which(phrase: NounPhrase) -> Iterator[tuple[str, str]]:

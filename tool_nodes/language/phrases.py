@@ -312,8 +312,7 @@ def _unread_relation(words: Sequence[str], length: int, references: Sequence[Nou
     """What says nothing in a relation whose mark has so many words; all of it after words that are `lost`."""
     inside = [word for reference in references for word in reference.unread]
     nothing = all(any(word is other for other in inside) for word in words[length:])
-    # "Before" is in front of where something is to go; in a description it may as well be a time.
-    return words if lost or nothing or words[0] == "before" else inside
+    return words if lost or nothing else inside
 
 
 def _excludable(words: Sequence[str], excluded: NounPhrase | None) -> bool:
@@ -332,7 +331,7 @@ def _text(words: Sequence[str]) -> str:
     text = re.sub(r"<from:(\w+)>", r"from the \1", as_said(" ".join(shown)))
     text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
     text = re.sub(r"<(near|far)(?::most)?>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
-    return re.sub(r"<(\w+)>", r"on the \1", re.sub(r"<(\w+):to>", r"to the \1", text))
+    return re.sub(r"<(\w+)>", r"on the \1", text)
 
 
 def parse_noun_phrase(text: str) -> NounPhrase:

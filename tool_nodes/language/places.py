@@ -122,15 +122,15 @@ def _moved_words(request: FreeSpaceRequest) -> str:
     step = request.loosely and length == STEP_M
     vague = {STEP_M: "", BIT_M: "a bit "}.get(length, "a lot ")
     amount = vague if request.loosely else f"{length_words(length)} "
-    stood = f"where {_the(request.object or 'thing')} stands"
+    stood = f"where {the(request.object or 'thing')} stands"
     if request.way in ("towards", "away"):
-        to = _the(request.references[0])
+        to = the(request.references[0])
         return f"{amount}{'closer to' if request.way == 'towards' else 'further from'} {to} than {stood}"
     return f"{amount}{'further ' if step else ''}to the {request.way} of {stood}"
 
 
 def _related_words(request: FreeSpaceRequest) -> str:
-    names = " and ".join(_the(name) for name in request.references)
+    names = " and ".join(the(name) for name in request.references)
     if request.relation == "in" and request.region:
         return f"in the {request.region} of {names}"
     if request.relation == "farthest_from":
@@ -158,8 +158,12 @@ def place_words(request: FreeSpaceRequest) -> str:
     return words + also
 
 
-def _the(name: str) -> str:
-    return name if name.split()[:1] in (["a"], ["an"], ["any"], ["the"]) else f"the {name}"
+def the(phrase: str) -> str:
+    """A noun phrase with its article: "the red box", but "a can"."""
+    return phrase if phrase.partition(" ")[0] in _ARTICLES else f"the {phrase}"
+
+
+_ARTICLES = ("the", "a", "an", "any", "some", "either", "one", "something")
 
 
 _PHRASES = {

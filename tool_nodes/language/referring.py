@@ -16,10 +16,8 @@ import numpy as np
 
 from toolhand.tool_nodes.language import unfound
 from toolhand.tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
-from toolhand.tool_nodes.language.place_phrases import parse_free_space
-from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
 from toolhand.tool_nodes.language.pointed import at_point
-from toolhand.tool_nodes.language.sides import CLEARLY_NEARER, MIDDLE_HEIGHT, on_side, select_points, table_points, take
+from toolhand.tool_nodes.language.sides import CLEARLY_NEARER, on_side, select_points, table_points, take
 from toolhand.tool_nodes.language.unfound import quoted
 from toolhand.tool_nodes.language.vocabulary import (
     NAMED,
@@ -34,20 +32,6 @@ from toolhand.tool_nodes.language.vocabulary import (
 from toolhand.tool_nodes.language.words import COLOURS, NEAR_SYNONYMS, RELATIVE, SHADES
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.tool_nodes.types import BoolArray, ObjectView
-
-__all__ = [
-    "MIDDLE_HEIGHT",
-    "FreeSpaceRequest",
-    "NounPhrase",
-    "Selector",
-    "free_space_phrase",
-    "on_side",
-    "parse_free_space",
-    "parse_noun_phrase",
-    "refer",
-    "select_points",
-    "table_points",
-]
 
 NEXT_TO_GAP = 0.30
 """Largest gap between objects that are next to each other [m]."""

@@ -57,7 +57,7 @@ _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = (
     rf"(?:in |(?:(?:to|at|on) )?(?:the )?)(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
-    rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
+    rf"|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
 )
 """"In front of" is a place outside of an object, "in the front of" one inside; so it is with left, right and back."""
 _BACK = (
@@ -95,15 +95,12 @@ _ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base(?! ball)|you|you
 _NOT_OF = rf"(?! of (?!(?:the |this |your |my )?{_SCENE}\b))"
 _AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
 _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
+_LEAD_IN = r"(?:on|at|in|by|near|to|towards?)"
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"\bin the (?:middle|centre|space|gap|room|area) between\b", "between"),
         (rf"\bin the (?:middle|centre) of (?!(?:the |this |my )?{_SCENE}\b)(?=(?:\w+ )+?and \w)", "between "),
-        (r"\b(?:a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
-        (r"\b(left|right|front|back|middle|side) (?:just )?a (?:little|bit|tad|touch)(?: bit)?$", r"\1"),
-        (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
-        (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
         (
             r"(?<!the )(?<!est )(?<!most )(?<!far )\bright "
             r"(?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)",
@@ -115,17 +112,10 @@ _REWRITES = tuple(
         ),
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
-        (r"\bup front\b", " <near> "),
-        (
-            r"\b(?:f[au]rther|more)(?: over)? "
-            r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b(?! (?:the |these |those )?"
-            r"(?:two|three|four|both)\b)))",
-            " ",
-        ),
         (r"\b(?:f[au]rthe(?:r|st)|more|most) (?:to|towards?|in|at) the (?:front|foreground)\b(?! of)", " <near> "),
         (r"\b(?:f[au]rthe(?:r|st)|more|most) (?:to|towards?|in|at) the (?:back|rear|background)\b(?! of)", " <far> "),
         (
-            r"\b(?:f[au]rthest|most|all the way|far) "
+            r"\b(?:f[au]rther|f[au]rthest|more|most|far) "
             r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",
             " ",
         ),
@@ -139,23 +129,17 @@ _REWRITES = tuple(
             rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{STOP}",
             r" <from:\1> ",
         ),
-        *(
-            (pattern.format(lead=lead, side=_SIDE_WORD, scene=_SCENE, stop=STOP), replacement.replace("*", kind))
-            for lead, kind in (("on|at|in|by|near", ""), ("to|towards?", ":to"))
-            for pattern, replacement in (
-                (
-                    r"\b(?:{lead}) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
-                    r"(?: of (?:the )?{scene}{stop}|{stop})",
-                    r" <\1*> <\2*> ",
-                ),
-                (
-                    r"\b(?:{lead}) (?:the |your |my )?(?:(?:very|far|extreme) )*({side})"
-                    r"(?! (?:left|right)(?: hand)? \w+ of (?!(?:the |this |your |my )?{scene}\b))"
-                    r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
-                    r"(?: of (?:the |this |your |my )?{scene}{stop}|{stop})",
-                    r" <\1*> ",
-                ),
-            )
+        (
+            rf"\b{_LEAD_IN} the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
+            rf"(?: of (?:the )?{_SCENE}{STOP}|{STOP})",
+            r" <\1> <\2> ",
+        ),
+        (
+            rf"\b{_LEAD_IN} (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
+            rf"(?! (?:left|right)(?: hand)? \w+ of (?!(?:the |this |your |my )?{_SCENE}\b))"
+            r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
+            rf"(?: of (?:the |this |your |my )?{_SCENE}{STOP}|{STOP})",
+            r" <\1> ",
         ),
         (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
         (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
@@ -175,7 +159,7 @@ CLOSED = frozenset(
 
 
 def rewrite(tokens: Sequence[str]) -> list[str]:
-    """The words with position phrases folded into one: "on the left side" is `<left>`, "to the left" `<left:to>`."""
+    """The words with position phrases folded into one: "on the left side" is `<left>`."""
     text = " ".join(words_only(tokens))
     for pattern, replacement in _REWRITES:
         text = " ".join(pattern.sub(replacement, text).split())

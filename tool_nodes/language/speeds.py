@@ -53,11 +53,6 @@ PERCENT = (
 )
 _SPOKEN = tuple((share, re.compile(rf"\b(?:{words})(?!\w)", re.IGNORECASE)) for share, words in SPEEDS)
 _PERCENT = re.compile(rf"\b{PERCENT}(?!\w)", re.IGNORECASE)
-WORDS = "|".join(
-    [words for _, words in SPEEDS]
-    + [r"(?:at |with )?(?:about )?\d{1,3} (?:per ?cent )?(?:of )?" + _USUAL + "(?:speed|pace)"]
-)
-"""Pattern of all of these words, as `words.tokenize` leaves them."""
 
 
 @dataclass(frozen=True)

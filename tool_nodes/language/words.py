@@ -1,4 +1,4 @@
-"""The words that operators use: spelling, plurals, colours and the closed classes of the grammar."""
+"""The words of noun phrases: spelling, plurals, colours and the closed classes of their grammar."""
 
 from __future__ import annotations
 
@@ -19,98 +19,35 @@ def _meaning(groups: Mapping[str, str]) -> dict[str, str]:
     return {word: meaning for meaning, words in groups.items() for word in words.split()}
 
 
-_CONTRACTIONS = (
-    (r"\bcan'?t\b", "can not"),
-    (r"\bwon'?t\b", "will not"),
-    (r"\b(do|does|did|is|are|should|would|could|must)n'?t\b", r"\1 not"),
-    (r"\b(you|we|they)'re\b", r"\1 are"),
-    (r"\b(i|you|we|they)'d\b", r"\1 would"),
-    (r"\b(i|you|we|they)'ll\b", r"\1 will"),
-    (r"\b(i|you|we|they)'ve\b", r"\1 have"),
-    (r"\b(that|it|there|what|where|who|which|how|one|object|thing|item|he|she|here)'s\b", r"\1 is"),
-    (r"\b(\w+)'s (?=(?:gone|been|not|too|in (?:the|my|your) way|got|empty|rotten|finished)\b)", r"\1 is "),
-    (r"\bi'?m\b", "i am"),
-    (r"\blet'?s\b", "let us"),
-)
 _SPELLINGS = _meaning(
     {
         "grey": "gray greyish grayish",
         "colour": "color coloured colored colours colors",
         "centre": "center",
-        "the": "teh hte thr",
-        "and": "adn nad &",
-        "left": "lefft lfet lft leff",
-        "right": "rigth rihgt rght righ rigt",
-        "between": "inbetween",
-        "front": "fron frnt frount",
-        "next": "nxt nex",
-        "near": "neer",
-        "please": "pls plz",
-        "your": "ur",
-        "thing": "thng thig",
-        "immediately": "immediatly imediately",
-        "you": "u ya",
-        "are": "r",
-        "okay": "k kk",
-        "them": "em",
-        "no": "nah naw",
-        "yes": "ye yup yh",
-        "because": "cos cuz",
+        "and": "n &",
         "yoghurt": "yogurt",
         "doughnut": "donut",
         "aluminium": "aluminum",
         "chocolate": "choco",
     }
-) | {
-    "infront": "in front",
-    "ontop": "on top",
-    "pb": "peanut butter",
-    "gimme": "give me",
-    "gonna": "going to",
-    "wanna": "want to",
-    "gotta": "have to",
-    "lemme": "let me",
-    "outta": "out of",
-    "kinda": "kind of",
-    "whats": "what is",
-    "wheres": "where is",
-    "whos": "who is",
-    "hows": "how is",
-    "thats": "that is",
-    "theres": "there is",
-    "im": "i am",
-    "ive": "i have",
-    "youre": "you are",
-    "tho": "though",
-    "bout": "about",
-    "w": "with",
-    "n": "and",
-}
-"""American to British, and slips in the words of the grammar. Names of objects are mended against what is seen."""
+) | {"pb": "peanut butter"}
+"""American to British, and short forms. Names of objects are mended against what is seen."""
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
 )
 _NORMAL: tuple[tuple[re.Pattern[str] | str, str], ...] = (
     *POINTS,
-    *_CONTRACTIONS,
+    (r"\b(that|which)'s\b", r"\1 is"),
     (_POSSESSIVE_SIDE, r"to the \2 of \1"),
     (r"'", ""),
     (r"see[- ]through", "seethrough"),
     (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
-    (r"(?<=\d) ?%(?= (?:of (?:the |your )?)?(?:\w+ )?(?:speed|pace)\b)|(?<=at \d\d) ?%(?! of)", " percent"),
     (r"red bull", "redbull"),
     (r"\bcoca[- ]?cola\b", "cola"),
     (r"\b(?:trash|garbage|rubbish|waste)[- ]?(?:paper )?(?:can|bin|basket|bucket)\b", "bin"),
     (r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ","),
 )
 """What is rewritten before a text falls into words."""
-_LONG_GRAMMAR = word_set(
-    "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
-    "should something adjacent alongside anywhere somewhere wherever"
-)
-"""Words of the grammar that are long enough for any slip of one letter to be mended."""
-_SHORT_GRAMMAR = word_set("would could close right front thing third first place under")
-"""Words of the grammar that are like other words, so that only swapped or doubled letters are mended."""
 _IRREGULAR = {
     "knives": "knife",
     "leaves": "leaf",
@@ -192,7 +129,7 @@ DETERMINERS = word_set(
 )
 FILLERS = word_set(
     "please very really most quite just exactly actually only nice lovely beautiful good favourite favorite shiny "
-    "colour shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was "
+    "colour shape shaped sized looking kind sort type slightly currently now kindly me us which who is are was "
     "sitting standing lying laying located placed positioned resting situated present visible so also still already "
     "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
     "entire own"
@@ -323,26 +260,16 @@ _PUNCTUATION = ",.?!"
 
 
 def tokenize(text: str) -> list[str]:
-    """Lower-case words of a text, accents removed, contractions opened; `,` `.` `?` `!` stay as tokens.
+    """Lower-case words of a text, accents removed; `,` `.` `?` `!` stay as tokens.
 
-    "Don't take Bob's T-shirt!" gives do not take bobs t shirt !
+    "Bob's T-shirt!" gives bobs t shirt !
     """
     spread = unicodedata.normalize("NFKD", re.sub("[’‘`]", "'", text.lower()))
     plain = "".join(sign for sign in spread if not unicodedata.combining(sign))
     for pattern, replacement in _NORMAL:
         plain = re.sub(pattern, replacement, plain)
     tokens = re.findall(rf"{TOKENS}|[^\W_]+|[,.?!&]", plain)
-    return [part for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
-
-
-def _mended(token: str) -> str:
-    """A word of the grammar in place of a slip of it: "behidn" and "beehind" are "behind"."""
-    if len(token) < 5:
-        return token
-    meant = {word for word in _LONG_GRAMMAR if is_slip(token, word) and token not in (word + "s", word + "d")}
-    swapped = {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
-    meant |= swapped | ({re.sub(r"(.)\1", r"\1", token)} & _SHORT_GRAMMAR)
-    return meant.pop() if len(meant) == 1 else token
+    return [part for token in tokens for part in _SPELLINGS.get(token, token).split()]
 
 
 def words_only(tokens: Iterable[str]) -> list[str]:

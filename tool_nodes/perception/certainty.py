@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from toolhand.tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.referring import refer
 from toolhand.tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
 from toolhand.tool_nodes.language.words import RELATIVE
 from toolhand.tool_nodes.perception.word_pointer import names_table, point_by_words

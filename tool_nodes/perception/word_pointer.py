@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from toolhand.tool_nodes.language.referring import FreeSpaceRequest, parse_free_space, parse_noun_phrase, refer
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.referring import refer
 from toolhand.tool_nodes.language.vocabulary import Lexicon
 from toolhand.tool_nodes.perception.free_space import find_free_space
 from toolhand.tool_nodes.types import BoolArray, Frame, ObjectView

@@ -26,7 +26,7 @@ from toolhand.agent_node.policies.scripted.commands import Command, parse_comman
 from toolhand.agent_node.policies.scripted.nouns import noun_of
 from toolhand.agent_node.policies.scripted.points import nearest
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.referring import select_points
+from toolhand.tool_nodes.language.sides import select_points
 from toolhand.tool_nodes.language.words import ORDINALS, stem
 from toolhand.tool_nodes.results import ToolError
 from toolhand.tool_nodes.types import ImagePoint

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from toolhand.agent_node.calls import ToolCall
 from toolhand.agent_node.policies.scripted.answers import another_command, choose, ends, only_candidate
 from toolhand.agent_node.policies.scripted.commands import Command
-from toolhand.agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first, the
+from toolhand.agent_node.policies.scripted.points import at, describe, near, side_of, side_of_first
 from toolhand.agent_node.policies.scripted.steps import AnotherCommand, ScriptPart, ScriptStep, Withdrawn
 from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
-from toolhand.tool_nodes.language.places import place_words
-from toolhand.tool_nodes.language.relations import RELATION_WORDS
+from toolhand.tool_nodes.language.places import place_words, the
 from toolhand.tool_nodes.types import ImagePoint
 
 _QUOTED = 120
@@ -20,13 +19,7 @@ _QUOTED = 120
 
 def where_of(command: Command, named: dict[NounPhrase, str] | None = None) -> str:
     """ "to the left of the box", with other words for some of its objects where they are `named`."""
-    if command.relation == "anywhere" and command.form is None:
-        return "on the table"
-    if command.form is not None:
-        names = [(named or {}).get(reference, reference.text) for reference in command.references]
-        return place_words(command.place(names))
-    names = [(named or {}).get(reference, the(reference.text)) for reference in command.references]
-    return f"{RELATION_WORDS[command.relation or 'on']} {' and '.join(names)}"
+    return place_words(command.place([(named or {}).get(each, each.text) for each in command.references]))
 
 
 def which(command: Command, phrase: NounPhrase, points: Sequence[ImagePoint]) -> str:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from toolhand.agent_node.calls import ToolCall
-from toolhand.agent_node.policies.scripted.points import at, near, the
+from toolhand.agent_node.policies.scripted.points import at, near
 from toolhand.agent_node.policies.scripted.steps import ScriptPart, ScriptStep, Setback
 from toolhand.agent_node.policies.scripted.transcript import Response
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.unfound import NOTHING_REAL, names_seen
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.tool_nodes.types import ImagePoint

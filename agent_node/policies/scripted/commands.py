@@ -23,7 +23,6 @@ from toolhand.agent_node.policies.scripted.refusals import (
 from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.language.phrases import NounPhrase
 from toolhand.tool_nodes.language.places import FreeSpaceRequest, place_words
-from toolhand.tool_nodes.language.relations import RELATION_WORDS
 from toolhand.tool_nodes.language.speeds import spoken_share, spoken_speed
 from toolhand.tool_nodes.language.stopping import is_stop
 from toolhand.tool_nodes.language.words import stem
@@ -71,16 +70,12 @@ class Command:
 
     @property
     def understood(self) -> str:
-        """The command in words: "pick: red box; place: in black bin"."""
+        """The command in words: "pick: red box; place: in the black bin"."""
         picked = [f"pick: {self.target.text}"] if self.target else []
         if self.action == "pick":
             return picked[0]
         held = [f"held: {self.held_as.text if self.held_as else 'what the gripper holds'}"]
-        if self.form is not None:
-            return "; ".join([*(picked or held), f"place: {place_words(self.place())}"])
-        where = "on the table" if self.relation == "anywhere" else RELATION_WORDS[self.relation or "on"]
-        names = " and ".join(reference.text for reference in self.references)
-        return "; ".join([*(picked or held), f"place: {where} {names}".strip()])
+        return "; ".join([*(picked or held), f"place: {place_words(self.place())}"])
 
     @property
     def manner(self) -> str:
@@ -172,8 +167,9 @@ def command_of(plan: Plan) -> Command:
     holds = any(clause.kind == "held" for clause in ref.clauses)
     obj = None if _is_held(ref, holds) else target_of(ref)
     target, held = (None, obj) if holds else (obj, None)
-    where = place_of(last.place)
-    command = Command("place", target, where.relation, where.references, held, where.form, speed)
+    where, references = place_of(last.place)
+    form = None if where.is_plain else where
+    command = Command("place", target, where.relation, references, held, form, speed)
     _refuse_itself(command)
     return command
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from toolhand.agent_node.policies.scripted.commands import Command
-from toolhand.agent_node.policies.scripted.points import the
 from toolhand.tool_nodes.catalogue import load_catalogue
 from toolhand.tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
+from toolhand.tool_nodes.language.places import the
 from toolhand.tool_nodes.language.vocabulary import NAMED, Vocabulary, match
 from toolhand.tool_nodes.language.words import stem
 from toolhand.tool_nodes.results import ErrorCode, ToolError

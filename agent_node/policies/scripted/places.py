@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolhand.agent_node.plan.reading import say_place
+from toolhand.agent_node.plan.spoken import in_the_image
 from toolhand.agent_node.plan.types import ObjectRef, PlacePart
 from toolhand.agent_node.policies.scripted.nouns import noun_of
 from toolhand.agent_node.policies.scripted.refusals import EXAMPLES, PLACES, refuse
@@ -28,21 +29,6 @@ _OPPOSITE = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"left", "right
 
 
 @dataclass(frozen=True)
-class SpokenPlace:
-    """Where an object is to go.
-
-    Attributes:
-        relation: See `toolhand.agent_node.policies.scripted.commands.Command`.
-        references: See Command.
-        form: See Command.
-    """
-
-    relation: str
-    references: tuple[NounPhrase, ...] = ()
-    form: FreeSpaceRequest | None = None
-
-
-@dataclass(frozen=True)
 class _Condition:
     """One condition of a place, with empty words for its references, these, and all of its words."""
 
@@ -51,8 +37,8 @@ class _Condition:
     words: str
 
 
-def place_of(place: Sequence[PlacePart]) -> SpokenPlace:
-    """One place of all conditions.
+def place_of(place: Sequence[PlacePart]) -> tuple[FreeSpaceRequest, tuple[NounPhrase, ...]]:
+    """One place of all conditions, with empty words for its references, and these.
 
     Raises:
         ToolError: NOT_UNDERSTOOD for what is no place of the table, for conditions that go together in no way that is
@@ -79,7 +65,7 @@ def place_of(place: Sequence[PlacePart]) -> SpokenPlace:
         others = []  # what is denied cannot be
     request = replace(first.request, also=tuple(one.request for one in others))
     objects = tuple(obj for one in (first, *others) for obj in one.objects)
-    return SpokenPlace(request.relation, objects, None if request.is_plain else request)
+    return request, objects
 
 
 def _refuse_apart(first: FreeSpaceRequest, other: _Condition) -> None:
@@ -161,7 +147,7 @@ def _request(part: PlacePart, words: str) -> FreeSpaceRequest:
         case "line":
             return FreeSpaceRequest("in_line", empty)
         case "part" if part.words != "alone":
-            return _region(_in_the_image(part.words))
+            return _region(in_the_image(part.words))
         case "step" if not part.length:
             return FreeSpaceRequest("region", region=_way(part), extent="side")
         case "step":
@@ -198,11 +184,5 @@ def _region(words: str) -> FreeSpaceRequest:
     return FreeSpaceRequest("region", region=sides, extent=extent)
 
 
-def _in_the_image(words: str) -> str:
-    """Words with the image's left and right: the robot stands opposite, so that its left is the right of the image."""
-    turned = {"left": "right", "right": "left"} if "your" in words.split() else {}
-    return " ".join(turned.get(word, word) for word in words.split())
-
-
 def _way(part: PlacePart) -> str:
-    return _in_the_image(part.words).split()[-1]
+    return in_the_image(part.words).split()[-1]

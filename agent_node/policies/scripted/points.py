@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.referring import on_side, select_points, table_points
+from toolhand.tool_nodes.language.sides import on_side, select_points, table_points
 from toolhand.tool_nodes.types import ImagePoint
 
 SAME_POINT = 0.03
@@ -53,11 +53,6 @@ def by_side(phrase: NounPhrase, points: Sequence[ImagePoint], seen: bool) -> Ima
         return points[picked[0]] if len(picked) == 1 else None
     first = not seen and len(points) == 1 and all(s.rank in (1, -1) for s in sides)
     return points[0] if first and on_side(sides, points[0]) else None
-
-
-def the(phrase: str) -> str:
-    """A noun phrase with its article: "the red box", but "a can"."""
-    return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
 
 
 def at(point: ImagePoint) -> str:

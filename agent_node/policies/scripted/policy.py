@@ -28,7 +28,6 @@ from toolhand.agent_node.policies.scripted.points import (
     near,
     nearest,
     still_there,
-    the,
     untried,
 )
 from toolhand.agent_node.policies.scripted.steps import (
@@ -53,7 +52,7 @@ from toolhand.agent_node.policies.scripted.transcript import Response, read_epis
 from toolhand.agent_node.policy import Message, Reply
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.language.phrases import NounPhrase
-from toolhand.tool_nodes.language.places import FreeSpaceRequest
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, the
 from toolhand.tool_nodes.place_argument import place_document
 from toolhand.tool_nodes.results import NOT_THERE, ErrorCode, ToolError
 from toolhand.tool_nodes.types import ImagePoint

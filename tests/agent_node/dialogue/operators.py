@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolhand.agent_node.calls import ToolCall
+from toolhand.agent_node.dialogue.acts import Act
 from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.looking import LookPolicy, MeasurePolicy
+from toolhand.agent_node.dialogue.reading import act_of
 from toolhand.agent_node.episode import Episode, Exchange, Turn
 from toolhand.agent_node.memory import without_point
+from toolhand.agent_node.plan.reading import read_plan
 from toolhand.agent_node.policies.scripted.commands import parse_command
 from toolhand.agent_node.policy import Policy, Reply
 from toolhand.agent_node.protocol import ParsedTurn
@@ -23,6 +26,11 @@ def named_thing(sentence: str) -> str:
     """The plain name of the object of a command; empty where it names none."""
     target = parse_command(sentence).target
     return "" if target is None else without_point(target.plain)
+
+
+def read(text: str) -> list[Act]:
+    """The acts of a plan's text, in order."""
+    return [act_of(act) for act in read_plan(text)]
 
 
 def record(name: str, facts: Mapping[str, Any], error: ToolError | None = None, **arguments: Any) -> CallRecord:
@@ -83,7 +91,7 @@ class TextRobot:
         records = [record("roborefer.detect_all", {"points": p}, obj_name=n) for n, p in self.points.items()]
         episode = Episode(sentence, [], [], Session())
         if ending is None:
-            picks = sentence.lower().startswith("pick")
+            picks = "pick up" in sentence.lower()
             if picks or not self.holding:
                 records.append(lifted(**self.facts.get("grasped", {})))
             if not picks:

@@ -11,7 +11,7 @@ from toolhand.agent_node.pointed import MOST_POINTS, PointedPoint
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 A, B, C = PointedPoint((0.412, 0.53)), PointedPoint((0.7, 0.6)), PointedPoint((0.1, 0.2))
-POINT_A, POINT_B = "at the point (0.412, 0.530)", "at the point (0.700, 0.600)"
+POINT_A, POINT_B = "on the free spot at (0.412, 0.530)", "on the free spot at (0.700, 0.600)"
 AT_A, AT_B, AT_C = "at (0.412, 0.530)", "at (0.700, 0.600)", "at (0.100, 0.200)"
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.agent_node.dialogue.operators import TextRobot
-from toolhand.agent_node.dialogue.refusing import RefusingPolicy
 from toolhand.agent_node.dialogue.rules import RULES
 from toolhand.agent_node.episode import Episode
 from toolhand.agent_node.memory import RobotMemory
@@ -28,7 +27,7 @@ class Once:
     ("words", "sentence"),
     [
         ("Pick up the lemon, please.", "pick up the lemon"),
-        ("slowly, put the can left of the bowl", "put the can to the left of the bowl slowly"),
+        ("slowly, put the can left of the bowl", "slowly , put the can left of the bowl"),
     ],
 )
 def test_a_command_that_stands_alone_puts_its_own_questions(words: str, sentence: str) -> None:
@@ -43,7 +42,7 @@ def test_what_is_refused_is_a_command_of_its_own_that_moves_nothing(words: str) 
     once.session.say(words)
     [command] = once.commands
     assert command.sentence == words
-    assert isinstance(command.policy, RefusingPolicy)
+    assert getattr(command.policy, "name", "") == "refusal"
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.agent_node.dialogue.operators import Clock, TextRobot, named_thing
+from tests.agent_node.dialogue.operators import Clock, TextRobot, named_thing, read
 from toolhand.agent_node.dialogue.acts import GroupAct
 from toolhand.agent_node.dialogue.dialogue import Dialogue
 from toolhand.agent_node.dialogue.measured import SeenBox
-from toolhand.agent_node.dialogue.reading import read
 from toolhand.agent_node.dialogue.sequences import steps_of
 from toolhand.agent_node.dialogue.sorting import MeasureObjects
 from toolhand.agent_node.episode import Episode
@@ -376,7 +375,7 @@ def test_what_is_not_held_is_picked_up_before_a_skill_with_it(words: str, then: 
     robot = TextRobot()
     dialogue, _ = talk(robot)
     assert dialogue.say(words).success
-    assert robot.deeds == [f"pick up the pear{' slowly' * words.startswith('slowly')}", then]
+    assert robot.deeds == [f"{'slowly , ' * words.startswith('slowly')}pick up the pear", then]
 
 
 class Unseeing(TextRobot):
@@ -479,4 +478,4 @@ def _cans_into_the_bin(number: int, measure: MeasureObjects) -> list[PlanAct]:
     points = {"can": [(0.1 * k, 0.4) for k in range(1, number + 1)], "bin": [(0.7, 0.5)]}
     [act] = read("put all cans in the bin")
     assert isinstance(act, GroupAct)
-    return steps_of(act, lambda names: {name: points.get(name, []) for name in names}, measure)
+    return steps_of(act.plan, lambda names: {name: points.get(name, []) for name in names}, measure)

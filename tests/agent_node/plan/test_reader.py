@@ -28,7 +28,7 @@ def read(text: str, question: str = "") -> str | None:
         ("put the can closest to the robot in the bin", "put the can that is closest to you in the bin"),
         ("put the can between the two boxes", "put the can between the two boxes"),
         ("put the pear in the middle of the table", "put the pear in the middle"),
-        ("put the pear on the free spot at (0.5, 0.25)", "put the pear at the point (0.500, 0.250)"),
+        ("put the pear on the free spot at (0.5, 0.25)", "put the pear on the free spot at (0.500, 0.250)"),
         ("Slowly, pick up an egg", "slowly , pick up a egg"),
         ("pick up the egg at half speed", "at 50 % speed , pick up the egg"),
         ("put it down", "put it on the table"),

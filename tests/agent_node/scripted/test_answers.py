@@ -92,7 +92,7 @@ def test_an_answer_that_chooses_ends_nothing(answer: str) -> None:
 def test_a_whole_command_is_one_and_the_choice_of_an_object_is_none() -> None:
     other = another_command("put the banana in the bowl")
     assert other is not None
-    assert other.understood == "pick: banana; place: in bowl"
+    assert other.understood == "pick: banana; place: in the bowl"
     assert another_command("take the red one") is None
     assert another_command("the left can") is None
 
@@ -100,8 +100,8 @@ def test_a_whole_command_is_one_and_the_choice_of_an_object_is_none() -> None:
 @pytest.mark.parametrize(
     ("answer", "understood"),
     [
-        ("the box and the bowl", "pick: can; place: between box and bowl"),
-        ("between the red box and the bin", "pick: can; place: between red box and bin"),
+        ("the box and the bowl", "pick: can; place: between the box and the bowl"),
+        ("between the red box and the bin", "pick: can; place: between the red box and the bin"),
         ("the box", None),
     ],
 )

@@ -4,13 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolhand.tool_nodes.language.referring import (
-    FreeSpaceRequest,
-    Selector,
-    free_space_phrase,
-    parse_free_space,
-    select_points,
-)
+from toolhand.tool_nodes.language.phrases import Selector
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
+from toolhand.tool_nodes.language.places import FreeSpaceRequest, free_space_phrase
+from toolhand.tool_nodes.language.sides import select_points
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 
 

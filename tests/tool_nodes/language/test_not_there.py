@@ -9,7 +9,8 @@ import pytest
 
 from tests.tool_nodes.language.tables import TABLE, make_object
 from toolhand.tool_nodes.catalogue import load_catalogue
-from toolhand.tool_nodes.language.referring import parse_noun_phrase, refer
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.referring import refer
 from toolhand.tool_nodes.language.unfound import Unfound, names_seen, unfound_in
 from toolhand.tool_nodes.language.words import FILLERS, SURFACES
 from toolhand.tool_nodes.results import ErrorCode, ToolError

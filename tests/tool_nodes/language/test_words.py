@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolhand.tool_nodes.language.referring import (
-    parse_free_space,
-    parse_noun_phrase,
-)
+from toolhand.tool_nodes.language.phrases import parse_noun_phrase
+from toolhand.tool_nodes.language.place_phrases import parse_free_space
 from toolhand.tool_nodes.language.words import one_letter_apart, plural, stem, tokenize
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 

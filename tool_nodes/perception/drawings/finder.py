@@ -19,7 +19,8 @@ from PIL import Image
 
 from toolhand.tool_nodes import workspace
 from toolhand.tool_nodes.geometry import look_at, pixel
-from toolhand.tool_nodes.language.referring import MIDDLE_HEIGHT, refer
+from toolhand.tool_nodes.language.referring import refer
+from toolhand.tool_nodes.language.sides import MIDDLE_HEIGHT
 from toolhand.tool_nodes.language.vocabulary import Lexicon
 from toolhand.tool_nodes.language.words import stem
 from toolhand.tool_nodes.perception.certainty import LEAST, WordFits
