@@ -79,7 +79,7 @@ def clearing(pile_seed: int = PILE) -> list[Image.Image]:
             called.append((self.station.world.time, name))
             return super().call(name, **arguments)
 
-    [*_, side] = sides_of(AS_MEASURED, "gen3", "", control=False, ideal=False, clearing=True)
+    [*_, side] = sides_of(AS_MEASURED, "gen3", "", control=False, ideal=False, ways=["clearing"])
     job = GraspJob(side, "pile", pile_seed, ("generated",))
     watch = Told(job)
     [record] = attempts(watch, job)
