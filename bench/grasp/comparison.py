@@ -23,7 +23,7 @@ from toolhand.bench.grasp.rows import (
     rows_of,
 )
 from toolhand.bench.grasp.scenes import GraspJob, contents_of, counts_in, jobs_of, kinds_of, sets_of, titled
-from toolhand.bench.grasp.sides import GraspSide, Way, sides_of
+from toolhand.bench.grasp.sides import GraspSide, GraspWay, sides_of
 from toolhand.bench.grasp.trial import run_one
 from toolhand.bench.perception.calibration import format_bins, save_plot, save_png
 from toolhand.bench.perception.metrics import format_means
@@ -100,7 +100,7 @@ BENCH = GraspBench()
 
 
 def _sides(options: Options) -> list[GraspSide]:
-    ways = [way for way in get_args(Way) if getattr(options, way)]
+    ways = [way for way in get_args(GraspWay) if getattr(options, way)]
     return sides_of(options.backends, options.robot.robot, options.vs, options.control, options.ideal, ways)
 
 

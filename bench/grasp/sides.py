@@ -13,7 +13,7 @@ from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.port_names import PORTS
 from toolhand.tool_nodes.results import invalid
 
-Way = Literal["second_view", "clearing", "said"]
+GraspWay = Literal["second_view", "clearing", "said"]
 """An attempt that fails with an empty hand is made once more, from a second view by the camera at the wrist; objects in
 the way are taken aside first, see `toolhand.bench.grasp.clearing`; the embedded policy is told in a
 sentence to pick the object up, by its name and where it is seen."""
@@ -30,7 +30,7 @@ class GraspSide:
     """One way to grasp; every side is given the same scenes, and the same object in each.
 
     Attributes:
-        role: Part that it has in the comparison, in names of files: "main", "vs", "control", "ideal", a Way, or what
+        role: Part that it has in the comparison, in names of files: "main", "vs", "control", "ideal", a GraspWay, or what
             another benchmark tells it by.
         label: Name in tables.
         robot: Name or folder of the robot.
@@ -60,7 +60,7 @@ def sides_of(
     vs: str,
     control: bool,
     ideal: bool,
-    ways: Sequence[Way] = (),
+    ways: Sequence[GraspWay] = (),
 ) -> list[GraspSide]:
     """The sides that are asked for, what is measured first.
 
