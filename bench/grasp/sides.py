@@ -30,8 +30,8 @@ class GraspSide:
     """One way to grasp; every side is given the same scenes, and the same object in each.
 
     Attributes:
-        role: Part that it has in the comparison, in names of files: "main", "vs", "control", "ideal", a GraspWay, or what
-            another benchmark tells it by.
+        role: Part that it has in the comparison, in names of files: "main", "vs", "control", "ideal", a GraspWay, or
+            what another benchmark tells it by.
         label: Name in tables.
         robot: Name or folder of the robot.
         exact: Masks are the simulator's truth to the pixel, where the segmenter is `sim`.
