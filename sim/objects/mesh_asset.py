@@ -60,7 +60,8 @@ class MeshAsset(ObjectAsset):
         for k, skin in enumerate(self.skins, start=len(self.parts)):
             spec.add_mesh(
                 name=f"{name}_{k}",
-                uservert=skin.mesh.vertices.ravel(),
+                # MuJoCo takes no mesh of three vertices: a lone triangle has one twice.
+                uservert=np.resize(skin.mesh.vertices, (max(len(skin.mesh.vertices), 4), 3)).ravel(),
                 userface=skin.mesh.faces.ravel(),
                 inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,  # a surface may be open or flat
             )

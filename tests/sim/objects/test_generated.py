@@ -152,6 +152,13 @@ def test_skins_are_seen_and_solids_touch(
     assert (model.geom_priority[solids] == ABOVE_PADS).all()
 
 
+def test_a_colour_on_one_triangle_alone_is_drawn() -> None:
+    made, spec = make_object("890068-5"), mujoco.MjSpec()
+    assert min(len(skin.mesh.faces) for skin in made.skins) == 1
+    made.add_geoms(spec, spec.worldbody.add_body(name="it"), "it", 1.0, 1.0)
+    assert spec.compile().nmesh == len(made.parts) + len(made.skins)
+
+
 def test_grip_and_weight_change_friction_and_mass_alone() -> None:
     made, spec = make_object("mug-2"), mujoco.MjSpec()
     made.add_geoms(spec, spec.worldbody.add_body(name="as_it_is"), "a", 1.0, 1.0)
