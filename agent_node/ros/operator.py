@@ -117,7 +117,6 @@ class Operator:
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
         run_dirs: Folders of all commands that the last words became.
-        as_said: The last words became one command, word for word.
         answers: Answers to the questions of the last command.
         candidates: Objects that the question lets choose from that waits for the next words, in their order.
     """
@@ -134,7 +133,6 @@ class Operator:
         self._answer: Any = None
         self.run_dir: Path | None = None
         self.run_dirs: list[Path] = []
-        self.as_said = False
         self.candidates: tuple[PointedPoint, ...] = ()
 
     def close(self) -> None:
@@ -155,7 +153,7 @@ class Operator:
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
         self._answer, self.run_dir, self.run_dirs, self.answers = None, None, [], []
-        self.as_said, self.candidates = False, ()
+        self.candidates = ()
         steps = StepNarrator(self._listener)
 
         def on_feedback(feedback: Any) -> None:
@@ -187,7 +185,6 @@ class Operator:
             self.run_dir = Path(answer.run_dir) if answer.run_dir else None
             self.run_dirs = [Path(folder) for folder in answer.run_dirs]
             self.candidates = candidates_of(answer.candidates)
-            self.as_said = len(self.run_dirs) == 1 and not any(step.sentence for step in answer.steps)
             for step in answer.steps:
                 steps.hear(step)
         steps.end()

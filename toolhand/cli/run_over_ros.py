@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from toolhand.agent_node.console.ask import operator_at_terminal
 from toolhand.agent_node.console.narration import Narrator, say_missing
 from toolhand.agent_node.console.terminal import Interrupt, say, terminal_session
-from toolhand.agent_node.episode import UNREAD
 from toolhand.agent_node.episode import summarize as summarize_episode
 from toolhand.agent_node.events import Ask, Listener, nobody
 from toolhand.agent_node.runs.folder import Unwritten, write_json
@@ -155,7 +154,7 @@ def run_over_ros(
             known = summarize_episode(episode)
             if station is not None and outcome is not None:
                 known = summarize(outcome, station)
-            judgement = judgement_of(known, operator.as_said)
+            judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
             result = known | operator.result() | judgement | dict(about)
             narrator.summary(result)
             for folder in sorted({*operator.run_dirs} - {operator.run_dir}):  # one folder may hold several commands
@@ -168,15 +167,6 @@ def run_over_ros(
                 say_missing(missing.reasons)
                 result = missing.beside(result)
     return result
-
-
-def judgement_of(known: Mapping[str, Any], as_said: bool) -> dict[str, Any]:
-    """The entries `truth` and `judged_against` of a result, without a truth where the words became other commands."""
-    judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
-    if not as_said and judgement.get("truth"):
-        goal = f"{UNREAD}the judge knows what the words ask for, and not the commands that they have become"
-        judgement = {"truth": None, "judged_against": {**judgement["judged_against"], "goal": goal}}
-    return judgement
 
 
 @contextlib.contextmanager

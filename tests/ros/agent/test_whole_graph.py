@@ -97,18 +97,21 @@ def test_every_process_of_the_graph_is_reached_from_this_machine_alone(graph: La
 
 
 @pytest.mark.essential
-def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readmes_sentence_of_two_commands_is_carried_out_judged_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
     monkeypatch.setattr("toolhand.sim.animation.ANIMATION_FRAMES", 3)
     heard = Heard()
-    command = RunCommand(SENTENCE, runs_dir=tmp_path, transport="ros")
+    sentence = "Pick up the cinnamon and place it in front of the rice box"
+    command = RunCommand(sentence, runs_dir=tmp_path, transport="ros")
     result = run_over_ros(command, Hearing(heard), {"scene": "example"}, Interrupt())
     assert result["success"]
-    assert result["truth"] == {"picked": True, "placed": None, "score": 1}
+    assert result["truth"] == {"picked": True, "placed": True, "score": 2}
     assert {Thought, ToolCalled, ToolAnswered} <= heard.kinds
     run_dir = Path(result["run_dir"])
     assert run_dir.parent == tmp_path
-    assert json.loads((run_dir / "result.json").read_text())["truth"]["picked"]
+    assert json.loads((run_dir / "result.json").read_text())["truth"]["placed"]
     report = (run_dir / "report.html").read_text()
     assert "Not judged" not in report
     assert "film" in report
