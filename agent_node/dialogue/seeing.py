@@ -62,7 +62,7 @@ class Seeing:
         return tuple(sorted(response.points))
 
     def _named(self) -> ScriptPart[list[tuple[str, ImagePoint]]]:
-        """Everything that is seen: its name and its point; what has no name is a "object"."""
+        """Everything that is seen: its name and its point; what has no name is a "thing"."""
         everything, told = yield from self._all([OBJECTS, NOTHING_REAL])
         names = names_seen(told.text)
         if not names:

@@ -15,8 +15,8 @@ from toolhand.tool_nodes.results import invalid
 
 GraspWay = Literal["second_view", "clearing", "said"]
 """An attempt that fails with an empty hand is made once more, from a second view by the camera at the wrist; objects in
-the way are taken aside first, see `toolhand.bench.grasp.clearing`; the embedded policy is told in a
-sentence to pick the object up, by its name and where it is seen."""
+the way are taken aside first, see `toolhand.bench.grasp.clearing`; the embedded policy is told in a sentence to pick
+the object up, by its name and where it is seen."""
 
 CONTROL = "top_down"
 """The naive generator: straight down over the middle of the mask, without a look at what stands around."""

@@ -98,12 +98,14 @@ def _attempt(watch: Watch, job: GraspJob) -> GraspRecord:
     way = Clearing(watch, point) if job.side.role == "clearing" else None
     try:
         try:
-            if job.side.role == "said":
+            if way is not None:
+                way.run()
+            elif job.side.role == "said":
                 x, y = point(watch.look())
                 name = watch.station.scene.objects[chosen[0]].asset.name
                 _say(watch, f"Pick up the {name} at ({x:.3f}, {y:.3f}).")
             else:
-                watch.grasp(point) if way is None else way.run()
+                watch.grasp(point)
         except ToolError as error:
             if job.side.role != "second_view" or error.code not in _LOOK_AGAIN:
                 raise

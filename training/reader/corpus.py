@@ -12,6 +12,7 @@ from pathlib import Path
 from toolhand.agent_node.plan.grammar import NotCanonical, split, terminals
 from toolhand.agent_node.plan.pieces import words_of
 from toolhand.agent_node.plan.reader import context_of
+from toolhand.tool_nodes.results import invalid
 
 WORDS = Path(__file__).with_name("words")
 """A folder for each author: said.tsv, plan.tsv, talks.tsv, talkplan.tsv."""
@@ -93,9 +94,7 @@ def target(reading: SaidPlan, sources: Sequence[str]) -> list[tuple[str, str, tu
     """
     steps: list[tuple[str, str, tuple[int, ...]]] = []
     for terminal, words in terminals(reading.plan):
-        if terminal == "SAID":
-            steps += [("SAID", word, _places(word, sources)) for word in words_of(words)]
-        elif terminal in ("WORD", "NUMBER"):
+        if terminal in ("WORD", "NUMBER", "SAID"):
             # A word with a mark in it is several words of the input.
             steps += [(terminal, word, _places(word, sources)) for word in words_of(words)]
         else:
@@ -127,16 +126,19 @@ class Varied:
         seed: Seed of every choice.
         noise: Share of readings that get a slip of the finger, a recogniser's output or a remark [0..1].
         phrases: Share of the readings with a plain object or place that get another phrase for it [0..1].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a share of noise that is none.
     """
 
     def __init__(self, names: Sequence[str], seed: int, noise: float = 0.5, phrases: float = 0.35) -> None:
+        if not 0.0 <= noise <= 1.0:
+            raise invalid(f"The share of sentences with noise must be from 0 to 1, got {noise:g}.")
         self._names, self._random, self._noise = list(names), random.Random(seed), noise
         self._share, self._phrases = phrases, _phrases()
-        heads = {name.split()[-1] for name in names if len(name) > 2}
-        self._known = heads | set(names)
-        self._pattern = re.compile(
-            rf"\b(?:{'|'.join(sorted(map(re.escape, self._known), key=len, reverse=True))})(?P<many>e?s)?\b"
-        )
+        known = {name.split()[-1] for name in names if len(name) > 2} | set(names)
+        either = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
+        self._pattern = re.compile(rf"\b(?:{either})(?P<many>e?s)?\b")
 
     def epoch(self, readings: Sequence[SaidPlan]) -> Iterator[SaidPlan]:
         """Each reading once, varied, in a random order."""

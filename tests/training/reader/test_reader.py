@@ -109,3 +109,10 @@ def test_weights_that_cannot_be_used_are_one_sentence(tmp_path: Path, spoilt: st
     with pytest.raises(ToolError) as refused:
         LearnedReader(tmp_path)
     assert refused.value.code is ErrorCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.1, float("nan")])
+def test_a_share_of_noise_that_is_none_is_refused(noise: float) -> None:
+    with pytest.raises(ToolError, match=r"must be from 0 to 1, got") as refused:
+        Varied(["fork"], seed=3, noise=noise)
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
