@@ -286,7 +286,7 @@ def load_protocol(name: str) -> Protocol:
     """The protocol of a name. Raises ToolError INVALID_ARGUMENT."""
     if name not in protocol_names():
         raise invalid(f"There is no protocol {name[:60]!r}: it must be one of {', '.join(protocol_names())}.")
-    document = load((FOLDER / f"{name}.yaml").read_bytes())
+    document = _document(name)
     unknown = set(document) - {entry.name for entry in fields(Protocol)}
     if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):
         raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")
@@ -295,6 +295,16 @@ def load_protocol(name: str) -> Protocol:
     lists["example"] = ToolCall(**document["example"]) if "example" in document else None
     lists["shortened"] = tuple((pattern, shown) for pattern, shown in document.get("shortened", ()))
     return Protocol(name=name, **document | lists)
+
+
+def _document(name: str) -> dict[str, Any]:
+    """What a file says, over what the file says that it `extends`: its lines come after, what it shortens before."""
+    own = dict(load((FOLDER / f"{name}.yaml").read_bytes()))
+    if "extends" not in own:
+        return own
+    base = _document(own.pop("extends"))
+    joined = {"lines": [*base["lines"], *own["lines"]], "shortened": [*own["shortened"], *base["shortened"]]}
+    return base | own | joined
 
 
 def _signature(function: Mapping[str, Any]) -> str:

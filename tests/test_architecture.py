@@ -75,6 +75,7 @@ ADAPTERS = {
     "toolhand.training.adapters.sft_on_trl": {"torch", "transformers", "trl"},
     "toolhand.training.adapters.grpo_on_trl": {"torch", "transformers", "trl"},
     "toolhand.training.adapters.own_episodes": {"safetensors", "torch", "transformers"},
+    "toolhand.training.adapters.packed": {"torch", "transformers"},
     "toolhand.training.adapters.chat_rows": {"transformers"},
     "toolhand.training.adapters.on_verifiers": {"pydantic", "verifiers"},
     "toolhand.training.adapters.on_verl": {"pydantic", "verl"},

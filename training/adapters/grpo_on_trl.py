@@ -32,6 +32,7 @@ class GrpoSettings(EpisodeSettings):
         save_steps: Steps between two checkpoints.
         minutes: Wall time after which the training ends wherever it is; None: never.
         report_to: Where TRL sends its curves beside the log.
+        bf16: Training, too, computes in bfloat16.
     """
 
     learning_rate: float = 1e-4
@@ -48,10 +49,10 @@ def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[st
         was_training = learned.training
         learned.eval()
         with tempfile.TemporaryDirectory() as folder:
-            jobs = [OwnEpisodeJob(row, number % settings.group_size, folder) for number, row in enumerate(prompts)]
+            jobs = [OwnEpisodeJob(row, number % settings.group_size) for number, row in enumerate(prompts)]
             if settings.workers > 1:
                 learned.save_pretrained(folder)
-                played = episodes.in_processes(jobs)
+                played = episodes.in_processes(jobs, folder)
             else:
                 played = episodes.with_model(learned.get_base_model(), jobs)
         learned.train(was_training)

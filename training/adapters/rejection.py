@@ -35,9 +35,9 @@ def sample_rows(folder: Path) -> dict[str, int]:
     with require_engine("trl"):
         import peft  # noqa: F401
     tasks = settings.tasks()
-    jobs = [OwnEpisodeJob(task, which, settings.adapter) for task in tasks for which in range(settings.group_size)]
+    jobs = [OwnEpisodeJob(task, which) for task in tasks for which in range(settings.group_size)]
     with OwnEpisodes(settings) as episodes:
-        played = episodes.in_processes(jobs)
+        played = episodes.in_processes(jobs, settings.adapter)
     lines = [json.dumps(row_of_episode(episode)) for episode in played if episode.right]
     write_whole(folder / ROWS, "".join(f"{line}\n" for line in lines).encode())
     broken = sum(episode.reward is None for episode in played)

@@ -56,6 +56,7 @@ class LoraSettings:
             the tool, and is one in a turn.
         minutes: Wall time after which the training ends wherever it is, as the schedule has it then; None: never.
         report_to: Where TRL sends its curves beside the log: tensorboard, wandb ...
+        bf16: Products are computed in bfloat16, weights kept as they are.
     """
 
     model: str
@@ -70,6 +71,7 @@ class LoraSettings:
     first_token: float = 10.0
     minutes: float | None = None
     report_to: tuple[str, ...] = ("tensorboard",)
+    bf16: bool = False
 
 
 def train_adapter(folder: Path) -> Path:
@@ -143,7 +145,7 @@ def arguments_of(folder: Path, settings: Any) -> dict[str, Any]:
     """Arguments of any trainer of TRL that trains in a folder; its curves go there, too.
 
     Args:
-        settings: Has save_steps, report_to and seed.
+        settings: Has save_steps, report_to, bf16 and seed.
     """
     import torch
 
@@ -154,7 +156,7 @@ def arguments_of(folder: Path, settings: Any) -> dict[str, Any]:
         "save_steps": settings.save_steps,
         "save_total_limit": 1,
         "gradient_checkpointing": False,
-        "bf16": False,
+        "bf16": settings.bf16,
         "report_to": list(settings.report_to),
         "seed": settings.seed,
         "use_cpu": not torch.cuda.is_available(),

@@ -136,11 +136,11 @@ def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given
                 weights.add_(torch.randn(weights.shape, generator=torch.Generator().manual_seed(4)))
     model.save_pretrained(other)
     rows = settings.tasks()
-    jobs = [OwnEpisodeJob(row, which, str(folder)) for folder in (adapter, other) for row in rows for which in range(2)]
+    jobs = [OwnEpisodeJob(row, which) for row in rows for which in range(2)]
     with OwnEpisodes(settings) as episodes:
-        played = episodes.in_processes(jobs)
-        here = episodes.with_model(with_lora(base).eval().get_base_model(), jobs[:4])
-        there = episodes.with_model(model.eval().get_base_model(), jobs[4:])
+        played = [*episodes.in_processes(jobs, str(adapter)), *episodes.in_processes(jobs, str(other))]
+        here = episodes.with_model(with_lora(base).eval().get_base_model(), jobs)
+        there = episodes.with_model(model.eval().get_base_model(), jobs)
     for one, two in zip(played, (*here, *there), strict=True):
         assert [turn[:2] for turn in one.turns] == [turn[:2] for turn in two.turns]
         assert (one.reward, one.right) == (two.reward, two.right)
@@ -171,11 +171,15 @@ def test_a_model_that_cannot_be_asked_ends_it_and_is_not_dropped_in_silence(base
     weights = load_file(broken / "adapter_model.safetensors")
     save_file({name: tensor * float("nan") for name, tensor in weights.items()}, broken / "adapter_model.safetensors")
     settings = GrpoSettings(str(base), str(broken), workers=workers, **SMALL)
-    jobs = [OwnEpisodeJob(row, 0, str(broken)) for row in settings.tasks()]
+    jobs = [OwnEpisodeJob(row, 0) for row in settings.tasks()]
     model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     asked = peft.PeftModel.from_pretrained(model, broken).eval().get_base_model()
     with OwnEpisodes(settings) as episodes:
-        play = functools.partial(episodes.with_model, asked) if workers == 1 else episodes.in_processes
+        here, there = (
+            functools.partial(episodes.with_model, asked),
+            functools.partial(episodes.in_processes, adapter=str(broken)),
+        )
+        play = here if workers == 1 else there
         with pytest.raises(ToolError, match="not finite") as caught:
             play(jobs)
     assert caught.value.code is ErrorCode.UNAVAILABLE
