@@ -121,12 +121,13 @@ def _folder(recipe: str, options: RecipeOptions) -> Path:
 
 
 def _train_smollm2(options: RecipeOptions, language: LanguageOptions, written: WrittenOptions) -> Mapping[str, Any]:
-    if given := list(_given(replace(written, n=None))):
+    if given := list(_given(replace(written, n=None, world=None))):
         raise invalid(f"--{given[0]} is of the presets that write a folder: {' and '.join(MODELS)}.")
     if written.n is not None and len(written.n) != 1:
         raise invalid(f"--n of the preset {SMOLLM2} is one number, got {len(written.n)}.")
-    typed = {"n": written.n and written.n[0], "seed": options.seed, "workers": options.workers}
-    more: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
+    n = written.n and written.n[0]
+    typed: dict[str, Any] = {"n": n, "seed": options.seed, "workers": options.workers, "world": written.world}
+    more = {name: value for name, value in typed.items() if value is not None}
     asked = Smollm2Options(**vars(language), **more)
     return smollm2_run.run_smollm2(_folder("dirl", options), asked, say)
 

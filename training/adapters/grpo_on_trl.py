@@ -93,7 +93,9 @@ def improve_adapter(folder: Path) -> Path:
 
     set_seed(settings.seed)
     rows = [{"prompt": row} for row in settings.tasks()]
-    base = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+    base = AutoModelForCausalLM.from_pretrained(
+        settings.model, dtype=torch.float32, use_safetensors=True, attn_implementation="eager"
+    )
     episodes = OwnEpisodes(settings)
     trainer = GRPOTrainer(
         model=PeftModel.from_pretrained(base, settings.adapter, is_trainable=True),

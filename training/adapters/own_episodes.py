@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolhand.agent_node.policies.chat import ChatTurn
@@ -150,11 +150,13 @@ class OwnEpisode:
         turns: The turns, as tokens.
         reward: None where something broke from outside: nothing is to be learned of it.
         right: The task's own score calls it a success.
+        terms: Parts of the reward, by name.
     """
 
     turns: Sequence[TokenTurn]
     reward: float | None = None
     right: bool = False
+    terms: Mapping[str, float] = field(default_factory=dict)
 
 
 def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: OwnEpisodeJob) -> OwnEpisode:
@@ -171,7 +173,7 @@ def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSett
         scored, _ = scored_or_dropped(session)
         if scored is None:
             return OwnEpisode(policy.turns)
-        return OwnEpisode(policy.turns, scored.total, scored.truth.success)
+        return OwnEpisode(policy.turns, scored.total, scored.truth.success, dict(scored.terms))
 
 
 class OwnEpisodes:

@@ -34,6 +34,8 @@ Settings = TypeVar("Settings")
 CHECKPOINTS, EVENTS, ADAPTER = "checkpoints", "events", "adapter"
 NOT_LEARNED = -100
 """Label of a token that is read alone, as everywhere in transformers."""
+_ROUNDED = 64
+"""Rows are filled up to a multiple of so many tokens [-]: each new length costs a processor memory that stays."""
 _LONGEST_ROW = 1_000_000
 """Longest line of the rows [bytes]: 8,192 tokens are about 100,000."""
 
@@ -93,7 +95,9 @@ def train_adapter(folder: Path) -> Path:
 
     set_seed(settings.seed)
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
-    model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32, use_safetensors=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        settings.model, dtype=torch.float32, use_safetensors=True, attn_implementation="eager"
+    )
     at_once = settings.batch if torch.cuda.is_available() else math.gcd(settings.batch, settings.micro_batch)
     arguments = SFTConfig(
         **arguments_of(folder, settings),
@@ -104,6 +108,7 @@ def train_adapter(folder: Path) -> Path:
         lr_scheduler_type="cosine",
         warmup_steps=0.05,
         max_length=None,
+        pad_to_multiple_of=_ROUNDED,
         train_sampling_strategy="random",  # by length, the shortest rows, which are all picks, would be learned last
         dataloader_num_workers=0,
     )
@@ -119,14 +124,21 @@ def train_adapter(folder: Path) -> Path:
 
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **more: Any) -> Any:
             """See SFTTrainer."""
-            outputs = model(**{**inputs, "use_cache": False, "fused_lm_head": True})
-            learned, begins = outputs.label_mask, first_tokens(inputs["labels"])
-            weights = learned + (settings.first_token - 1) * begins
-            count = learned.sum() if more.get("num_items_in_batch") is None else more["num_items_in_batch"]
-            chosen = -(outputs.log_probs.detach() * begins).sum() / begins.sum().clamp(min=1)
+            learned = inputs["labels"][:, 1:] != NOT_LEARNED
+            base = self.accelerator.unwrap_model(model).get_base_model()
+            with self.accelerator.autocast():
+                # Most tokens are only read: a row of the vocabulary for each would cost more than all layers.
+                asked = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+                hidden = base.model(**asked, use_cache=False).last_hidden_state
+                logits = base.lm_head(hidden[:, :-1][learned]).float()
+            losses = torch.nn.functional.cross_entropy(logits, inputs["labels"][:, 1:][learned], reduction="none")
+            begins = first_tokens(inputs["labels"])[learned]
+            given = more.get("num_items_in_batch")
+            count = learned.sum() if given is None else given
+            chosen = losses.detach()[begins].sum() / begins.sum().clamp(min=1)
             self._metrics["train" if model.training else "eval"]["first_token_loss"].append(chosen.item())
-            loss = -(outputs.log_probs * weights).sum() / count
-            return (loss, outputs) if return_outputs else loss
+            loss = (losses * (1 + (settings.first_token - 1) * begins)).sum() / count
+            return (loss, {"logits": logits}) if return_outputs else loss
 
     if settings.adapter:
         model = PeftModel.from_pretrained(model, settings.adapter, is_trainable=True)

@@ -1,7 +1,8 @@
 """`toolhand train dirl --preset smollm2`: from nothing to an adapter of the policy smollm2, a stage after the other.
 
 FOLDER/run.json     what was asked for
-FOLDER/data/        conversations of scripted teachers, `toolhand data synth --recipe compact`
+FOLDER/data/        conversations of scripted teachers, `toolhand data synth --recipe compact`; in a world that errs,
+                    `toolhand rollouts collect --policy careful:exploring`
 FOLDER/sft/         supervised training, see `toolhand.training.adapters.sft_on_trl`
 FOLDER/grpo/        rounds of RL on its own episodes, where asked for, see `toolhand.training.adapters.grpo_on_trl`
 
@@ -28,17 +29,26 @@ from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.results import invalid, unavailable
 from toolhand.training.adapters.environments import FOLDER, engine_named
 from toolhand.training.adapters.grpo_on_trl import GrpoSettings
+from toolhand.training.adapters.own_episodes import KINDS
 from toolhand.training.adapters.sft_on_trl import ADAPTER, ROWS, SETTINGS, LoraSettings
 from toolhand.training.data.synthesis.collecting import SynthesisPlan, collect_data
+from toolhand.training.env.worlds import world_named
+from toolhand.training.rollouts.engine import CollectReport, collect
+from toolhand.training.rollouts.options import WorkerOptions
+from toolhand.training.rollouts.plan import EvaluationPlan, tasks_of
 
 RUN, DATA, SFT, GRPO = "run.json", "data", "sft", "grpo"
 ERRORS = "errors.txt"
 """What a process of a stage has written beside its progress."""
 
 _LEAST = {"n": 1, "wordings": 1, "rows": 1, "sentences": 0, "unresolved": 0, "batch": 1}
-_LEAST |= {"rounds": 0, "seed": 0, "workers": 1}
+_LEAST |= {"rounds": 0, "groups": 1, "group_size": 2, "seed": 0, "workers": 1}
 _LONGEST_ROW = 500
 """Tokens of a row, at most: one in eighty conversations has more, by errors of tools, and fills up its whole batch."""
+_CHECKED: Mapping[str, Any] = {"protocol": "compact_checked", "reward": "safe_stages", "turns": 16, "timestep": 0.004}
+"""What is played in a world where tools err, by the teacher and by RL."""
+_TOLD_EVERY = 50
+"""Episodes of the teacher between two lines of progress [-]."""
 _FREE = frozenset({"minutes", "report_to", "workers"})
 """Options that may differ from call to call: they do not say what comes of it, or only when it ends."""
 
@@ -54,7 +64,9 @@ class LanguageOptions:
         unresolved: Conversations beside them, without simulation, whose words fit several objects.
         batch: Rows of a step of the supervised training.
         epochs: Times that each row is seen.
-        rounds: Rounds of GRPO on its own episodes after that, of 16 each.
+        rounds: Rounds of GRPO on its own episodes after that.
+        groups: Tasks of a round, each played `group_size` times.
+        group_size: Episodes of a task.
         minutes: Wall time of each of the two trainings, which then end wherever they are; None: never.
         report_to: Where TRL sends its curves.
     """
@@ -66,6 +78,8 @@ class LanguageOptions:
     batch: int = 4
     epochs: float = 1.0
     rounds: int = 0
+    groups: int = 4
+    group_size: int = 4
     minutes: float | None = None
     report_to: Literal["tensorboard", "wandb", "none"] = "tensorboard"
 
@@ -78,14 +92,16 @@ class Smollm2Options(LanguageOptions):
         n: Conversations that are kept of the teachers.
         seed: Seed of data and training.
         workers: Processes that make data and play the episodes of RL.
+        world: Which tools err and how, see `toolhand.training.env.worlds`; empty for calls that fail on purpose.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a number that is too small.
+        ToolError: INVALID_ARGUMENT for a number that is too small and a world that there is not.
     """
 
     n: int = 400
     seed: int = 0
     workers: int = 2
+    world: str = ""
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -95,6 +111,8 @@ class Smollm2Options(LanguageOptions):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise invalid(f"--{name} must be more than 0, got {value:g}.")
+        if self.world:
+            world_named(self.world)
 
 
 def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None]) -> dict[str, Any]:
@@ -111,9 +129,12 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
     """
     python, base = _python(), _base()
     claim(folder, RUN, {name: value for name, value in asdict(options).items() if name not in _FREE})
-    plan = SynthesisPlan(recipe="compact", n=options.n, seed=options.seed)
     say(f"Stage 1: {options.n} conversations, into {folder / DATA}.")
-    collect_data(plan, folder / DATA, options.workers, lambda kept, jobs: say(f"{kept} kept of {jobs} tasks"))
+    if options.world:
+        _teach_where_tools_err(folder / DATA, options, say)
+    else:
+        plan = SynthesisPlan(recipe="compact", n=options.n, seed=options.seed)
+        collect_data(plan, folder / DATA, options.workers, lambda kept, jobs: say(f"{kept} kept of {jobs} tasks"))
     sft = folder / SFT
     if not (sft / ROWS).is_file():
         sft.mkdir(exist_ok=True)
@@ -121,7 +142,7 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
         for name in ("wordings", "rows", "sentences", "unresolved", "seed"):
             words += [f"--{name}", str(getattr(options, name))]
         _child(python, "toolhand.training.adapters.chat_rows", words, sft / ERRORS, say)
-    shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes}
+    shared: dict[str, Any] = {"seed": options.seed, "minutes": options.minutes, "bf16": _multiplies_bfloat16()}
     shared["report_to"] = () if options.report_to == "none" else (options.report_to,)
     say(f"Stage 2: supervised training, {options.epochs:g} epochs, in {sft}.")
     settings = LoraSettings(str(base), epochs=options.epochs, batch=options.batch, **shared)
@@ -129,12 +150,34 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
     if options.rounds:
         grpo = folder / GRPO
         say(f"Stage 3: {options.rounds} rounds of GRPO on its own episodes, in {grpo}.")
-        improving = GrpoSettings(
-            str(base), str(adapter.resolve()), rounds=options.rounds, workers=options.workers, **shared
-        )
+        own = {name: getattr(options, name) for name in ("rounds", "groups", "group_size", "workers", "world")}
+        played = {**_CHECKED, "difficulty": 0.0} if options.world else {}
+        improving = GrpoSettings(str(base), str(adapter.resolve()), **own, **played, **shared)
         adapter = _train(python, "grpo", grpo, asdict(improving), say)
     say(f"Use it with --policy {NAME} --model.adapter {adapter}")
     return {"preset": NAME, "folder": str(folder), "adapter": str(adapter), **asdict(options)}
+
+
+def _teach_where_tools_err(folder: Path, options: Smollm2Options, say: Callable[[str], None]) -> None:
+    """Episodes of the teacher that tries every tool, those that are there left alone. Raises as `collect`."""
+    tasks = tasks_of(KINDS, options.n, options.seed, "train")
+    plan = EvaluationPlan(
+        tasks, group_size=1, seed=options.seed, policy="careful:exploring", world=options.world, **_CHECKED
+    )
+
+    def told(report: CollectReport) -> None:
+        if report.whole % _TOLD_EVERY == 0:
+            say(f"{report.whole} of {report.planned} played, {report.true_success} right")
+
+    collect(plan, folder, WorkerOptions(options.workers), progress=told)
+
+
+def _multiplies_bfloat16() -> bool:
+    """True where the processor multiplies matrices in bfloat16; where the system does not say so, it does not."""
+    try:
+        return "amx_bf16" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
 
 
 def _python() -> Path:
