@@ -222,9 +222,11 @@ def smollm2(protocol: Protocol, options: PolicyOptions) -> Smollm2Chat:
     Raises:
         ToolError: INVALID_ARGUMENT for another protocol; what `shipped_adapter`, `fetch` and the model raise.
     """
-    if protocol.name != PROTOCOL:
+    if protocol.syntax != "lines":
         raise invalid(
-            f"The policy {NAME} writes the protocol {PROTOCOL}, not {protocol.name}.", "Leave --protocol out."
+            f"The policy {NAME} writes the protocol {PROTOCOL}, or compact_checked by an adapter that has learned it, not "
+            f"{protocol.name}.",
+            "Leave --protocol out.",
         )
     adapter, folder = options.adapter or str(shipped_adapter()), default_folder()
     fetch(folder)

@@ -157,3 +157,33 @@ def test_calls_that_a_server_takes_out_of_the_words_become_lines_again() -> None
     assert turn.thought == "I look."
     assert turn.calls[0] == ToolCall("robot.capture_image", {})
     assert "not valid JSON" in turn.calls[1].problem
+
+
+CHECKED = load_protocol("compact_checked")
+
+
+def test_a_page_that_extends_another_has_its_lines_and_its_own() -> None:
+    own = ToolCall("sam2.segment_from_points", {"points": [[0.25, 0.5]], "image_index": NEWEST})
+    turn = CHECKED.parse("outline 0.25 0.5\noutline2 0.25 0.5")
+    assert (turn.calls, turn.problem) == ((OUTLINE, own), "")
+    assert CHECKED.render_turn("", [OUTLINE, own]) == "outline 0.25 0.5\noutline2 0.25 0.5"
+    assert CHECKED.lines[: len(COMPACT.lines)] == COMPACT.lines
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (
+            "Segmented object at normalized coords (0.25, 0.5) with IoU score: 0.912. It may be two objects.",
+            "outlined 0.912 It may be two objects.",
+        ),
+        ("Segmented object from 1 point(s) with best IoU score: 0.904. (backend: sim)", "outlined 0.904"),
+        (
+            "Error OBJECT_NOT_FOUND: no 'can' here; I see: box. The image was read at low resolution.",
+            "Error OBJECT_NOT_FOUND: no 'can' here The image was read at low resolution.",
+        ),
+        ("Error IK_FAILED: the arm has no posture", "Error IK_FAILED: the arm has no posture"),
+    ],
+)
+def test_where_tools_err_scores_and_signs_are_shown(words: str, shown: str) -> None:
+    assert CHECKED.response(words) == shown

@@ -154,7 +154,8 @@ def run_smollm2(folder: Path, options: Smollm2Options, say: Callable[[str], None
         played = {**_CHECKED, "difficulty": 0.0} if options.world else {}
         improving = GrpoSettings(str(base), str(adapter.resolve()), **own, **played, **shared)
         adapter = _train(python, "grpo", grpo, asdict(improving), say)
-    say(f"Use it with --policy {NAME} --model.adapter {adapter}")
+    written = f" --protocol {_CHECKED['protocol']}" if options.world else ""
+    say(f"Use it with --policy {NAME}{written} --model.adapter {adapter}")
     return {"preset": NAME, "folder": str(folder), "adapter": str(adapter), **asdict(options)}
 
 

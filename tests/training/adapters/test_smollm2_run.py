@@ -83,6 +83,20 @@ def test_a_command_goes_through_all_stages_and_says_where_it_is(engine, made, tm
     assert (grpo["rounds"], grpo["adapter"]) == (1, str(tmp_path / "out" / "sft" / "adapter"))
 
 
+def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine, made, tmp_path, monkeypatch):
+    played: list[Any] = []
+    monkeypatch.setattr(smollm2_run, "collect", lambda plan, folder, pool, progress: played.append((plan, folder)))
+    said: list[str] = []
+    run_smollm2(tmp_path / "out", replace(OPTIONS, world="erring:0.5", group_size=8), said.append)
+    [(plan, folder)] = played
+    assert (len(plan.tasks), plan.group_size, plan.policy, plan.world) == (5, 1, "careful:exploring", "erring:0.5")
+    assert (folder, made) == (tmp_path / "out" / "data", [])
+    grpo = json.loads((tmp_path / "out" / "grpo" / "settings.json").read_text())
+    assert (grpo["world"], grpo["protocol"], grpo["timestep"]) == ("erring:0.5", plan.protocol, plan.timestep)
+    assert (grpo["difficulty"], grpo["group_size"]) == (0.0, 8)
+    assert "--protocol compact_checked" in said[-1]
+
+
 def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(engine, made, tmp_path):
     broken, out = Path(f"{engine}.broken"), tmp_path / "out"
     broken.touch()

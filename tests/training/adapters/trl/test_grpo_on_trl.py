@@ -3,6 +3,7 @@
 import functools
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.adapters import own_episodes
 from toolhand.training.adapters.grpo_on_trl import GrpoSettings, improve_adapter, rollouts
 from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisode, OwnEpisodeJob, OwnEpisodes, as_rollout
+from toolhand.training.adapters.packed import PackedModel
 from toolhand.training.adapters.rejection import row_of_episode, sample_rows
 from toolhand.training.tasks.kinds import task_document
 
@@ -146,6 +148,38 @@ def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given
         assert (one.reward, one.right) == (two.reward, two.right)
         assert np.allclose(one.turns[0][2], two.turns[0][2], atol=1e-3)
     assert played[0].turns[0][1] != played[4].turns[0][1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_conversations_in_one_pass_are_what_each_is_alone(base, dtype):
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=dtype).eval()
+    prompts = [torch.arange(3 + 5 * k)[None] % 90 + 5 for k in range(4)]
+
+    def written(ask, ids):
+        cache, found = transformers.DynamicCache(config=model.config), []
+        with torch.inference_mode():
+            for more in (ids, torch.tensor([[7]]), torch.tensor([[9, 11, 13]])):
+                logits = ask(input_ids=more, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+                found.append(logits[0, -1].float())
+        return torch.stack(found)
+
+    alone = [written(model, ids) for ids in prompts]
+    before = model.config._attn_implementation
+    with PackedModel(model, len(prompts)) as shared, ThreadPoolExecutor(len(prompts)) as pool:
+        together = list(pool.map(functools.partial(written, shared), prompts))
+    assert model.config._attn_implementation == before
+    for one, two in zip(alone, together, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-4 if dtype is torch.float32 else 0.05, rtol=0.05)
+
+
+def test_what_breaks_in_a_pass_is_raised_to_all_that_are_in_it(base):
+    model = transformers.AutoModelForCausalLM.from_pretrained(base).eval()
+    with PackedModel(model, 2) as shared, ThreadPoolExecutor(2) as pool:
+        ids = torch.full((1, 3), 10**6)
+        asked = [pool.submit(shared, ids, transformers.DynamicCache(config=model.config)) for _ in range(2)]
+        for one in asked:
+            with pytest.raises(IndexError):
+                one.result(timeout=60)
 
 
 def test_what_was_right_becomes_rows_and_all_is_counted(base, adapter, tmp_path):
