@@ -187,7 +187,7 @@ def commands_of_the_pages() -> list[tuple[str, str]]:
     )
 
 
-OF_THEIR_DAYS = {"small_policies.md", "CHANGELOG.md"}
+OF_THEIR_DAYS = {"CHANGELOG.md"}
 """Pages whose commands were there when they were written."""
 
 

@@ -224,8 +224,8 @@ def smollm2(protocol: Protocol, options: PolicyOptions) -> Smollm2Chat:
     """
     if protocol.syntax != "lines":
         raise invalid(
-            f"The policy {NAME} writes the protocol {PROTOCOL}, or compact_checked by an adapter that has learned it, not "
-            f"{protocol.name}.",
+            f"The policy {NAME} writes the protocol {PROTOCOL}, or compact_checked by an adapter that has learned it, "
+            f"not {protocol.name}.",
             "Leave --protocol out.",
         )
     adapter, folder = options.adapter or str(shipped_adapter()), default_folder()

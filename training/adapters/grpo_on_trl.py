@@ -11,6 +11,7 @@ rollout that broke from outside has no reward: TRL leaves it out of its group.
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 from collections.abc import Callable
@@ -21,6 +22,9 @@ from typing import Any
 from toolhand.training.adapters.environments import require_engine, run_stage
 from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
 from toolhand.training.adapters.sft_on_trl import ADAPTER, arguments_of, callbacks, read_settings, trained
+
+_AT_ONCE = 2
+"""Episodes that a processor learns at once [-]: of more, the short ones would be filled up to the longest."""
 
 
 @dataclass(frozen=True)
@@ -91,20 +95,45 @@ def improve_adapter(folder: Path) -> Path:
         from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
         from trl import GRPOConfig, GRPOTrainer
 
+    class Trainer(GRPOTrainer):
+        """Computes the vocabulary for what the model wrote alone: most tokens of an episode are the tools'."""
+
+        def _compute_loss(self, model: Any, inputs: Any) -> Any:
+            self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+            return super()._compute_loss(model, inputs)
+
+        def _get_per_token_logps_and_entropies(
+            self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **_: Any
+        ) -> Any:
+            base = self.accelerator.unwrap_model(model).get_base_model()
+            used = attention_mask.any(dim=0)  # TRL fills all episodes of a step up to the longest
+            ids, seen, own = input_ids[:, used], attention_mask[:, used], torch.zeros_like(input_ids, dtype=torch.bool)
+            own[:, -logits_to_keep:] = self._own
+            own = own[:, used][:, 1:]
+            with self.accelerator.autocast():
+                hidden = base.model(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
+                logits = base.lm_head(hidden[:, :-1][own])
+            likely = (logits.float() / self.temperature).log_softmax(-1)
+            chosen = likely.gather(-1, ids[:, 1:][own][:, None])[:, 0]
+            entropy = -(likely.detach().exp() * likely.detach()).sum(-1)
+            nothing = torch.zeros(self._own.shape, device=likely.device)
+            return nothing.masked_scatter(self._own, chosen), nothing.masked_scatter(self._own, entropy), None
+
     set_seed(settings.seed)
+    at_once = settings.group_size if torch.cuda.is_available() else math.gcd(settings.group_size, _AT_ONCE)
     rows = [{"prompt": row} for row in settings.tasks()]
     base = AutoModelForCausalLM.from_pretrained(
         settings.model, dtype=torch.float32, use_safetensors=True, attn_implementation="eager"
     )
     episodes = OwnEpisodes(settings)
-    trainer = GRPOTrainer(
+    trainer = Trainer(
         model=PeftModel.from_pretrained(base, settings.adapter, is_trainable=True),
         reward_funcs=reward_of_the_episode,
         rollout_func=rollouts(settings, episodes),
         args=GRPOConfig(
             **arguments_of(folder, settings),
-            per_device_train_batch_size=settings.group_size,
-            gradient_accumulation_steps=settings.groups,
+            per_device_train_batch_size=at_once,
+            gradient_accumulation_steps=settings.groups * settings.group_size // at_once,
             num_generations=settings.group_size,
             max_steps=settings.rounds,
             learning_rate=settings.learning_rate,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,9 @@ _FIRST_TASK = 50_000
 _EPISODE_S = 300.0
 """Longest wall time of an episode in a process of its own [s]; most take 5."""
 
+_SWITCH_S = 1e-4
+"""Longest wait of a thread for one that computes in Python [s], a fiftieth of Python's own: the model, which waits for
+the tools of other episodes between any two of its 600 steps, would else stand still most of the time."""
 _LOST = frozenset({ErrorCode.TIMEOUT, ErrorCode.INTERNAL})
 """Codes of an episode that cost its process, by a tool that did not end or by its death: it is dropped."""
 
@@ -210,7 +215,7 @@ class OwnEpisodes:
             ToolError: No process can begin, or the model cannot be asked.
         """
         assert self._workers is not None
-        step = 2 * self._settings.lanes
+        step = min(2 * self._settings.lanes, math.ceil(len(jobs) / self._settings.workers))
         parts = [_Part(tuple(jobs[k : k + step]), adapter) for k in range(0, len(jobs), step)]
         made = {}
         for end in self._workers.run(parts):
@@ -248,6 +253,7 @@ def _make_player(settings: EpisodeSettings) -> Any:
     import torch
 
     torch.set_num_threads(1)
+    sys.setswitchinterval(_SWITCH_S)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     player = _Player(settings)
     return player.play
