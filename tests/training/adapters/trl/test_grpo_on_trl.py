@@ -106,10 +106,10 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
     from safetensors.torch import load_file
 
     worth = iter(range(1000))
-    scored = lambda session: (
-        SimpleNamespace(total=float(next(worth) % 2), terms={}, truth=SimpleNamespace(success=False)),
-        None,
-    )  # noqa: E731
+
+    def scored(session):
+        return SimpleNamespace(total=float(next(worth) % 2), terms={}, truth=SimpleNamespace(success=False)), None
+
     monkeypatch.setattr(own_episodes, "scored_or_dropped", scored)
     monkeypatch.setattr(own_episodes, "KINDS", ("pick",))
     folder = prepared(tmp_path / "run", base, adapter)
