@@ -21,7 +21,7 @@ from typing import Any
 
 from toolhand.training.adapters.environments import require_engine, run_stage
 from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
-from toolhand.training.adapters.sft_on_trl import ADAPTER, arguments_of, callbacks, read_settings, trained
+from toolhand.training.adapters.sft_on_trl import ADAPTER, arguments_of, base_model, callbacks, read_settings, trained
 
 _AT_ONCE = 2
 """Episodes that a processor learns at once [-]: of more, the short ones would be filled up to the longest."""
@@ -92,7 +92,7 @@ def improve_adapter(folder: Path) -> Path:
         import torch
         from datasets import Dataset
         from peft import PeftModel
-        from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
+        from transformers import AutoTokenizer, set_seed
         from trl import GRPOConfig, GRPOTrainer
 
     class Trainer(GRPOTrainer):
@@ -122,12 +122,9 @@ def improve_adapter(folder: Path) -> Path:
     set_seed(settings.seed)
     at_once = settings.group_size if torch.cuda.is_available() else math.gcd(settings.group_size, _AT_ONCE)
     rows = [{"prompt": row} for row in settings.tasks()]
-    base = AutoModelForCausalLM.from_pretrained(
-        settings.model, dtype=torch.float32, use_safetensors=True, attn_implementation="eager"
-    )
     episodes = OwnEpisodes(settings)
     trainer = Trainer(
-        model=PeftModel.from_pretrained(base, settings.adapter, is_trainable=True),
+        model=PeftModel.from_pretrained(base_model(settings.model), settings.adapter, is_trainable=True),
         reward_funcs=reward_of_the_episode,
         rollout_func=rollouts(settings, episodes),
         args=GRPOConfig(

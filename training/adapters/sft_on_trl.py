@@ -90,14 +90,12 @@ def train_adapter(folder: Path) -> Path:
         import torch
         from datasets import Dataset
         from peft import LoraConfig, PeftModel
-        from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
+        from transformers import AutoTokenizer, set_seed
         from trl import SFTConfig, SFTTrainer
 
     set_seed(settings.seed)
     tokenizer = AutoTokenizer.from_pretrained(settings.model)
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        settings.model, dtype=torch.float32, use_safetensors=True, attn_implementation="eager"
-    )
+    model: Any = base_model(settings.model)
     at_once = settings.batch if torch.cuda.is_available() else math.gcd(settings.batch, settings.micro_batch)
     arguments = SFTConfig(
         **arguments_of(folder, settings),
@@ -151,6 +149,17 @@ def train_adapter(folder: Path) -> Path:
         callbacks=callbacks(folder, settings.minutes),
     )
     return trained(trainer, settings.model, folder)
+
+
+def base_model(name: str) -> Any:
+    """The base of a training in single precision, with the attention whose gradients are the faster ones there."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    attention = "sdpa" if torch.cuda.is_available() else "eager"
+    return AutoModelForCausalLM.from_pretrained(
+        name, dtype=torch.float32, use_safetensors=True, attn_implementation=attention
+    )
 
 
 def arguments_of(folder: Path, settings: Any) -> dict[str, Any]:
