@@ -21,7 +21,15 @@ from typing import Any
 
 from toolhand.training.adapters.environments import require_engine, run_stage
 from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
-from toolhand.training.adapters.sft_on_trl import ADAPTER, arguments_of, base_model, callbacks, read_settings, trained
+from toolhand.training.adapters.sft_on_trl import (
+    ADAPTER,
+    arguments_of,
+    base_model,
+    callbacks,
+    logits_of,
+    read_settings,
+    trained,
+)
 
 _AT_ONCE = 2
 """Episodes that a processor learns at once [-]: of more, the short ones would be filled up to the longest."""
@@ -96,7 +104,7 @@ def improve_adapter(folder: Path) -> Path:
         from trl import GRPOConfig, GRPOTrainer
 
     class Trainer(GRPOTrainer):
-        """Computes the vocabulary for what the model wrote alone: most tokens of an episode are the tools'."""
+        """Computes the vocabulary for what the model wrote alone, see `logits_of`."""
 
         def _compute_loss(self, model: Any, inputs: Any) -> Any:
             self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
@@ -105,15 +113,12 @@ def improve_adapter(folder: Path) -> Path:
         def _get_per_token_logps_and_entropies(
             self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **_: Any
         ) -> Any:
-            base = self.accelerator.unwrap_model(model).get_base_model()
             used = attention_mask.any(dim=0)  # TRL fills all episodes of a step up to the longest
             ids, seen, own = input_ids[:, used], attention_mask[:, used], torch.zeros_like(input_ids, dtype=torch.bool)
             own[:, -logits_to_keep:] = self._own
             own = own[:, used][:, 1:]
-            with self.accelerator.autocast():
-                hidden = base.model(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
-                logits = base.lm_head(hidden[:, :-1][own])
-            likely = (logits.float() / self.temperature).log_softmax(-1)
+            logits = logits_of(self.accelerator, model, ids, seen, own)
+            likely = (logits / self.temperature).log_softmax(-1)
             chosen = likely.gather(-1, ids[:, 1:][own][:, None])[:, 0]
             entropy = -(likely.detach().exp() * likely.detach()).sum(-1)
             nothing = torch.zeros(self._own.shape, device=likely.device)

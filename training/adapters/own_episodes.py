@@ -11,11 +11,10 @@ import functools
 import json
 import math
 import os
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolhand.agent_node.policies.chat import ChatTurn
@@ -39,9 +38,6 @@ _FIRST_TASK = 50_000
 _EPISODE_S = 300.0
 """Longest wall time of an episode in a process of its own [s]; most take 5."""
 
-_SWITCH_S = 1e-4
-"""Longest wait of a thread for one that computes in Python [s], a fiftieth of Python's own: the model, which waits for
-the tools of other episodes between any two of its 600 steps, would else stand still most of the time."""
 _LOST = frozenset({ErrorCode.TIMEOUT, ErrorCode.INTERNAL})
 """Codes of an episode that cost its process, by a tool that did not end or by its death: it is dropped."""
 
@@ -84,7 +80,7 @@ class EpisodeSettings:
     timestep: float = 0.002
     seed: int = 0
     workers: int = 1
-    lanes: int = 8
+    lanes: int = 16
     bf16: bool = False
 
     def episodes(self) -> Episodes:
@@ -126,7 +122,8 @@ class LearningChat(TransformersChat):
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See TransformersChat."""
-        reply = super().respond(conversation)
+        with self._given.writing():
+            reply = super().respond(conversation)
         self.turns.append((list(self._read.ids), reply.token_ids, reply.logprobs))
         return reply
 
@@ -155,13 +152,11 @@ class OwnEpisode:
         turns: The turns, as tokens.
         reward: None where something broke from outside: nothing is to be learned of it.
         right: The task's own score calls it a success.
-        terms: Parts of the reward, by name.
     """
 
     turns: Sequence[TokenTurn]
     reward: float | None = None
     right: bool = False
-    terms: Mapping[str, float] = field(default_factory=dict)
 
 
 def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSettings, job: OwnEpisodeJob) -> OwnEpisode:
@@ -178,7 +173,7 @@ def play_episode(policy: LearningChat, episodes: Episodes, settings: EpisodeSett
         scored, _ = scored_or_dropped(session)
         if scored is None:
             return OwnEpisode(policy.turns)
-        return OwnEpisode(policy.turns, scored.total, scored.truth.success, dict(scored.terms))
+        return OwnEpisode(policy.turns, scored.total, scored.truth.success)
 
 
 class OwnEpisodes:
@@ -194,7 +189,7 @@ class OwnEpisodes:
         self._workers: Workers[_Part, list[OwnEpisode]] | None = None
         if settings.workers > 1:
             make = functools.partial(_make_player, settings)
-            self._workers = Workers(make, settings.workers, deadline_s=2 * settings.lanes * _EPISODE_S)
+            self._workers = Workers(make, settings.workers, deadline_s=2 * _EPISODE_S)
 
     def __enter__(self) -> OwnEpisodes:
         return self
@@ -235,7 +230,7 @@ def play_together(
     """Play jobs by one model, `lanes` at once. Raises ToolError where the model cannot be asked."""
     own = threading.local()
     lanes = min(settings.lanes, len(jobs))
-    with PackedModel(model, lanes) as shared, ThreadPoolExecutor(lanes) as pool:
+    with PackedModel(model) as shared, ThreadPoolExecutor(lanes) as pool:
 
         def play_one(job: OwnEpisodeJob) -> OwnEpisode:
             if not hasattr(own, "policy"):
@@ -253,7 +248,6 @@ def _make_player(settings: EpisodeSettings) -> Any:
     import torch
 
     torch.set_num_threads(1)
-    sys.setswitchinterval(_SWITCH_S)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     player = _Player(settings)
     return player.play

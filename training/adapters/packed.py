@@ -1,17 +1,19 @@
 """Several conversations in one forward pass of a model: what threads ask for at the same time is computed together.
 
-    with PackedModel(model, most=8) as shared:
-        ...  # up to 8 threads call `shared` as they would call the model, each with a cache of its own
+    with PackedModel(model) as shared:
+        with shared.writing():  # in each of several threads, for as long as it calls again and again
+            ...  # `shared` is called as the model would be, with a cache of its own
 
 Weights are read once for all tokens of a pass instead of once for each conversation. Tokens stand one after the other
-without padding, new conversations beside those that write; attention alone is computed for each by itself. Who is
-in a pass depends on time, and so do the last bits of what comes of it.
+without padding, new conversations beside those that write; attention alone is computed for each by itself. A pass
+waits for all that write; who does depends on time, and so do the last bits of what comes of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -19,9 +21,6 @@ from typing import Any
 
 ATTENTION = "packed"
 """Name under which transformers knows the attention of this module."""
-_GATHER_S = 0.005
-"""How long a pass waits for conversations that may join [s]: less than a tenth of a pass of 135 million weights on one
-core."""
 
 
 @dataclass
@@ -83,15 +82,13 @@ class PackedModel:
 
     Args:
         model: With attention that transformers exchanges by name; it is set back at the end.
-        most: Threads that may ask at the same time.
     """
 
-    def __init__(self, model: Any, most: int) -> None:
-        self._model, self._most = model, most
+    def __init__(self, model: Any) -> None:
+        self._model, self._writing = model, 0
         self._before = model.config._attn_implementation
         self._waiting: list[_Asked] = []
-        self._changed = threading.Condition()
-        self._computing = threading.Lock()
+        self._changed, self._computing = threading.Condition(), False
 
     def __enter__(self) -> PackedModel:
         from transformers import AttentionInterface
@@ -106,24 +103,46 @@ class PackedModel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """For as long as the block lasts, passes wait for this thread."""
+        self._write(1)
+        try:
+            yield
+        finally:
+            self._write(-1)
+
+    def _write(self, more: int) -> None:
+        with self._changed:
+            self._writing += more
+            self._changed.notify_all()
+
     def __call__(self, input_ids: Any, past_key_values: Any, **_: Any) -> Any:
         """The logits (1, 1, vocabulary) of the token after the last of input_ids (1, tokens)."""
         own = _Asked(input_ids, past_key_values)
         with self._changed:
             self._waiting.append(own)
             self._changed.notify_all()
-        with self._computing:
+            self._changed.wait_for(lambda: own.logits.done() or self._may_begin())
+            asked: list[_Asked] = []
             if not own.logits.done():
-                self._compute()
+                self._computing, asked, self._waiting = True, self._waiting, []
+        if asked:
+            try:
+                self._compute(asked)
+            finally:
+                with self._changed:
+                    self._computing = False
+                    self._changed.notify_all()
         return SimpleNamespace(logits=own.logits.result())
 
-    def _compute(self) -> None:
-        """One pass for all that wait."""
+    def _may_begin(self) -> bool:
+        return not self._computing and len(self._waiting) >= self._writing
+
+    def _compute(self, asked: Sequence[_Asked]) -> None:
+        """One pass."""
         import torch
 
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) >= self._most, _GATHER_S)
-            asked, self._waiting = self._waiting, []
         places = [torch.arange(one.ids.shape[1]) + one.cache.get_seq_length() for one in asked]
         last = torch.tensor([one.ids.shape[1] for one in asked]).cumsum(0) - 1
         try:

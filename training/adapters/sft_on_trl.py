@@ -123,12 +123,7 @@ def train_adapter(folder: Path) -> Path:
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **more: Any) -> Any:
             """See SFTTrainer."""
             learned = inputs["labels"][:, 1:] != NOT_LEARNED
-            base = self.accelerator.unwrap_model(model).get_base_model()
-            with self.accelerator.autocast():
-                # Most tokens are only read: a row of the vocabulary for each would cost more than all layers.
-                asked = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-                hidden = base.model(**asked, use_cache=False).last_hidden_state
-                logits = base.lm_head(hidden[:, :-1][learned]).float()
+            logits = logits_of(self.accelerator, model, inputs["input_ids"], inputs["attention_mask"], learned)
             losses = torch.nn.functional.cross_entropy(logits, inputs["labels"][:, 1:][learned], reduction="none")
             begins = first_tokens(inputs["labels"])[learned]
             given = more.get("num_items_in_batch")
@@ -149,6 +144,23 @@ def train_adapter(folder: Path) -> Path:
         callbacks=callbacks(folder, settings.minutes),
     )
     return trained(trainer, settings.model, folder)
+
+
+def logits_of(accelerator: Any, model: Any, ids: Any, seen: Any, learned: Any) -> Any:
+    """Logits (n, vocabulary) of those n next tokens that are learned, in their order.
+
+    Most tokens are only read: a row of the vocabulary for each of them would cost more than all layers.
+
+    Args:
+        accelerator: The trainer's.
+        model: With an adapter of peft.
+        ids, seen: (rows, tokens), tokens and which of them are there.
+        learned: Bools (rows, tokens - 1).
+    """
+    base = accelerator.unwrap_model(model).get_base_model()
+    with accelerator.autocast():
+        hidden = base.model(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
+        return base.lm_head(hidden[:, :-1][learned]).float()
 
 
 def base_model(name: str) -> Any:

@@ -1,8 +1,8 @@
 """GRPO by TRL on episodes that a tiny model of random weights plays in this project's environment."""
 
-import functools
 import json
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -108,7 +108,7 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
     worth = iter(range(1000))
 
     def scored(session):
-        return SimpleNamespace(total=float(next(worth) % 2), terms={}, truth=SimpleNamespace(success=False)), None
+        return SimpleNamespace(total=float(next(worth) % 2), truth=SimpleNamespace(success=False)), None
 
     monkeypatch.setattr(own_episodes, "scored_or_dropped", scored)
     monkeypatch.setattr(own_episodes, "KINDS", ("pick",))
@@ -168,8 +168,18 @@ def test_conversations_in_one_pass_are_what_each_is_alone(base, dtype):
 
     alone = [written(model, ids) for ids in prompts]
     before = model.config._attn_implementation
-    with PackedModel(model, len(prompts)) as shared, ThreadPoolExecutor(len(prompts)) as pool:
-        together = list(pool.map(functools.partial(written, shared), prompts))
+    members = []
+    with PackedModel(model) as shared, ThreadPoolExecutor(len(prompts)) as pool:
+        compute, ready = shared._compute, threading.Barrier(len(prompts))
+        shared._compute = lambda asked: [members.append(len(asked)), compute(asked)]
+
+        def beside_others(ids):
+            with shared.writing():
+                ready.wait(60)
+                return written(shared, ids)
+
+        together = list(pool.map(beside_others, prompts))
+    assert members == [4, 4, 4], "a pass waits for all that write"
     assert model.config._attn_implementation == before
     for one, two in zip(alone, together, strict=True):
         torch.testing.assert_close(one, two, atol=1e-4 if dtype is torch.float32 else 0.05, rtol=0.05)
@@ -177,7 +187,7 @@ def test_conversations_in_one_pass_are_what_each_is_alone(base, dtype):
 
 def test_what_breaks_in_a_pass_is_raised_to_all_that_are_in_it(base):
     model = transformers.AutoModelForCausalLM.from_pretrained(base).eval()
-    with PackedModel(model, 2) as shared, ThreadPoolExecutor(2) as pool:
+    with PackedModel(model) as shared, ThreadPoolExecutor(2) as pool:
         ids = torch.full((1, 3), 10**6)
         asked = [pool.submit(shared, ids, transformers.DynamicCache(config=model.config)) for _ in range(2)]
         for one in asked:
@@ -211,12 +221,6 @@ def test_a_model_that_cannot_be_asked_ends_it_and_is_not_dropped_in_silence(base
     jobs = [OwnEpisodeJob(row, 0) for row in settings.tasks()]
     model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     asked = peft.PeftModel.from_pretrained(model, broken).eval().get_base_model()
-    with OwnEpisodes(settings) as episodes:
-        here, there = (
-            functools.partial(episodes.with_model, asked),
-            functools.partial(episodes.in_processes, adapter=str(broken)),
-        )
-        play = here if workers == 1 else there
-        with pytest.raises(ToolError, match="not finite") as caught:
-            play(jobs)
+    with OwnEpisodes(settings) as episodes, pytest.raises(ToolError, match="not finite") as caught:
+        episodes.with_model(asked, jobs) if workers == 1 else episodes.in_processes(jobs, str(broken))
     assert caught.value.code is ErrorCode.UNAVAILABLE
