@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from toolhand.bench.policies.outcome import PolicyOutcome
-from toolhand.training.intervals import wilson
+from toolhand.training.intervals import RESAMPLES, paired_difference, wilson
 
-RESAMPLES = 10_000
-"""Resamples of a bootstrap [-]: the ends of a 95 % interval are then sure to about half a point."""
 ABSENT, REFUSALS = "absent", "refusals"
 """Kinds of tasks that are rightly refused: an object that is not there, and words that bind more than a pick."""
 
@@ -122,18 +120,10 @@ def differences(policies: Mapping[str, Sequence[PolicyOutcome]], seed: int) -> l
         gain = np.array([int(ours[task]) - int(theirs[task]) for task in both])
         row: dict[str, Any] = {"first": first, "second": second, "n": len(both), "resamples": RESAMPLES, "seed": seed}
         row |= {"first_alone": int((gain > 0).sum()), "second_alone": int((gain < 0).sum())}
-        row |= dict(zip(("difference", "low", "high"), _bootstrap(gain, seed), strict=True))
+        found = [round(value, 4) for value in paired_difference(gain, seed)] if both else [None] * 3
+        row |= dict(zip(("difference", "low", "high"), found, strict=True))
         rows.append(row)
     return rows
-
-
-def _bootstrap(gain: np.ndarray[Any, Any], seed: int) -> tuple[float | None, float | None, float | None]:
-    if not len(gain):
-        return None, None, None
-    rng = np.random.default_rng(seed)
-    means = np.array([gain[rng.integers(len(gain), size=len(gain))].mean() for _ in range(RESAMPLES)])
-    low, high = np.percentile(means, [2.5, 97.5])
-    return round(float(gain.mean()), 4), round(float(low), 4), round(float(high), 4)
 
 
 # -- text ----------------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_a_plan_with_something_else_in_a_field_is_one_sentence_or_a_plan(kind: s
         if not place and kind == "nothing":
             continue
         (tmp_path / PLAN_FILE).write_text(json.dumps(changed(document, place, ODD[kind])))
-        planned = planned_in(tmp_path)
+        planned, _ = planned_in(tmp_path)
         assert planned is None or planned >= 0
         plan = _read_or_refused(lambda: plan_of(tmp_path))
         assert plan is None or plan.rollouts == planned or kind == "nothing"

@@ -13,6 +13,7 @@ import tyro
 
 from toolhand.agent_node.console.options import POLICY, ObjectSets
 from toolhand.agent_node.console.terminal import AsJson, emit, say
+from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.results import invalid
 
@@ -62,30 +63,32 @@ def rollouts_show(
 
 def rollouts_measure(
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    csv: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Count what policies did, by the simulator's truth: wrong objects lifted, false success, refusals, checks.
+    """Count what policies did, by the simulator's truth: wrong objects lifted, false success, refusals, reactions.
 
     A refusal is right where the policy had asked for the object and was shown it nowhere. One without having asked, and
-    one of a task that is a question itself, stand in a column of their own.
+    one of a task that is a question itself, stand in a column of their own. Several folders are compared by the
+    episodes that they have in common; of a world in which tools err, a table has what policies did about it.
 
     Args:
         folders: Folders of collected rollouts; a row of the table each.
+        csv: A file for the outcomes, a line an episode; an earlier one is replaced.
     """
-    from toolhand.training.rollouts.collection import read_rollouts
-    from toolhand.training.rollouts.measures import markdown_table, summarise
-    from toolhand.training.rollouts.plan import planned_in
+    from toolhand.training.rollouts.comparison import compare
 
     if not folders:
         raise invalid("Give one folder of rollouts or more.")
-    rows = [
-        (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}")), planned_in(folder)))
-        for folder in folders
-    ]
+    if len({folder.name for folder in folders}) < len(folders):
+        raise invalid("Two of the folders have the same name, by which the tables tell them apart.")
+    found = compare(folders, lambda error: say(f"Passed over: {error}"))
+    if csv is not None:
+        write_atomically(csv, found.csv().encode())
     if as_json:
-        emit({"rows": [{"name": name, **measures.document()} for name, measures in rows]})
+        emit(found.document)
     else:
-        print(markdown_table(rows, "rollouts"))
+        print(found.text)
     return 0
 
 

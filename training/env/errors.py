@@ -5,15 +5,14 @@
 | kind | port | what it gets wrong | sign in what the tool says | what helps |
 |---|---|---|---|---|
 | `wrong_point` | pointer | gives another object's point | - | asking again, the other pointer |
-| `partial` | pointer | gives some of the points alone | - | asking again, the other pointer |
 | `neighbour` | pointer | takes an object for the one beside it | low resolution, a grid | the other pointer |
 | `merged` | segmenter | outlines two neighbours as one | two objects, a low IoU | `sam2.segment_from_points` |
 | `hole` | camera | has no depth in `strength` of the image | how much is unknown | `depth_estimator.*` |
 | `lying_score` | generator | rates best what closes above flat objects | flat objects' scores | the next grasp |
-| `miss` | manipulator | stops 4 cm short and 1 cm aside | how far off it stopped | the same motion again |
+| `miss` | manipulator | stops 4 cm short and 1 cm aside | how far off it stopped | a look, the same motion |
 
-All but `wrong_point`, `partial` and `miss` **last**: they are the same in every call of an episode and for all rollouts
-of a group, and to ask again is of no use. A sign is there whether this very answer is wrong or not: it tells of the
+All but `wrong_point` and `miss` **last**: they are the same in every call of an episode and for all rollouts of a
+group, and to ask again is of no use. A sign is there whether this very answer is wrong or not: it tells of the
 cause. `toolhand.training.env.failures` puts errors behind tools, and draws when those err that do not last.
 """
 
@@ -114,21 +113,6 @@ class WrongPoint(PortError):
             return list(self._inner.point(image, "everything").value)
         except ToolError:
             return []
-
-
-class Partial(PortError):
-    """Gives some of the points, in their order; as the other pointer where there is one alone."""
-
-    port, lasting = "pointer", False
-
-    def point(self, image: SessionImage, text: str) -> Answer[_Points]:
-        """See ports.Pointer."""
-        right, rng = self._inner.point(image, text), self._rng()
-        if len(right.value) < 2:
-            return Answer(right.value, right.backend)
-        self.erred = True
-        kept = sorted(rng.choice(len(right.value), int(rng.integers(1, len(right.value))), replace=False).tolist())
-        return Answer([right.value[k] for k in kept], right.backend)
 
 
 class NeighbourPoint(WrongPoint):
@@ -232,7 +216,6 @@ class Miss(PortError):
 
 ERRORS: Mapping[str, type[PortError]] = {
     "wrong_point": WrongPoint,
-    "partial": Partial,
     "neighbour": NeighbourPoint,
     "merged": Merged,
     "hole": Hole,

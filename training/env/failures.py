@@ -11,7 +11,7 @@ rates.
 | kind | which tools | what happens |
 |---|---|---|
 | `empty` | all that move nothing | the call succeeds and returns nothing: no words, no image, no `$variable` |
-| `wrong_point`, `partial`, `neighbour`, `merged` ... | over such a port | as of `toolhand.training.env.errors` |
+| `wrong_point`, `neighbour`, `merged` ... | over such a port | as of `toolhand.training.env.errors` |
 | TIMEOUT, EXECUTION_FAILED | all | the error, at once |
 | OBJECT_NOT_FOUND, NOT_RECOGNISED | those that are asked by words | the error |
 | EMPTY_MASK | segmentation | the error |
@@ -77,10 +77,8 @@ def _any(spec: ToolSpec) -> bool:
 
 
 def _over(kind: str) -> Callable[[ToolSpec], bool]:
-    """Whether a tool stands over the port of an error; only what gives all points can give some of them."""
-    return lambda spec: (
-        spec.port(ERRORS[kind].port) is not None and (kind != "partial" or spec.name.endswith("detect_all"))
-    )
+    """Whether a tool stands over the port of an error."""
+    return lambda spec: spec.port(ERRORS[kind].port) is not None
 
 
 _BY_WORDS = _named(

@@ -29,15 +29,33 @@ from toolhand.tool_nodes.port_names import PortNames
 from toolhand.tool_nodes.results import invalid
 from toolhand.training.env.failures import Failures
 
-CAUSES: Mapping[str, tuple[tuple[str, ...], str, float]] = {
-    "roborefer": (("roborefer.detect_all", "roborefer.detect_one"), "neighbour", 1.0),
-    "vlm": (("vlm.detect_all", "vlm.detect_one"), "neighbour", 1.0),
-    "outline": (("sam2.segment_from_point",), "merged", 1.0),
-    "depth": (("robot.get_depth", "robot.get_depth_with_pointcloud"), "hole", 0.9),
-    "scores": (("grasp_generator.compute_grasp",), "lying_score", 1.0),
-    "arm": (("robot.execute_grasp",), "miss", 0.75),
+
+@dataclass(frozen=True)
+class ErrorCause:
+    """What errs by a cause.
+
+    Attributes:
+        tools: Which tools.
+        error: How, a name of `toolhand.training.env.errors.ERRORS`.
+        most: How much at strength 1, in [0, 1].
+        instead: The family of tools, or the tool, that does the same and does not err; empty where there is none.
+    """
+
+    tools: tuple[str, ...]
+    error: str
+    most: float
+    instead: str = ""
+
+
+CAUSES: Mapping[str, ErrorCause] = {
+    "roborefer": ErrorCause(("roborefer.detect_all", "roborefer.detect_one"), "neighbour", 1.0, "vlm."),
+    "vlm": ErrorCause(("vlm.detect_all", "vlm.detect_one"), "neighbour", 1.0, "roborefer."),
+    "outline": ErrorCause(("sam2.segment_from_point",), "merged", 1.0, "sam2.segment_from_points"),
+    "depth": ErrorCause(("robot.get_depth", "robot.get_depth_with_pointcloud"), "hole", 0.9, "depth_estimator."),
+    "scores": ErrorCause(("grasp_generator.compute_grasp",), "lying_score", 1.0),
+    "arm": ErrorCause(("robot.execute_grasp",), "miss", 0.75),
 }
-"""What errs by each cause: tools, how, and how much at strength 1."""
+"""By name."""
 _POINTERS = ("roborefer", "vlm")
 _STREAM = 24
 """Keeps these random numbers apart from others of the same seed."""
@@ -101,8 +119,8 @@ class NamedWorld:
             for cause, strength in self.causes(
                 getattr(task, "kind", ""), getattr(task, "split", "train"), seed
             ).items():
-                tools, kind, most = CAUSES[cause]
-                rates |= {tool: {kind: strength * most} for tool in tools}
+                found = CAUSES[cause]
+                rates |= {tool: {found.error: strength * found.most} for tool in found.tools}
             return Failures(rates, shared)
 
         return drawn

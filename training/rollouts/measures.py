@@ -10,54 +10,37 @@
 | refusals, wrong | it ended with a code, and had got a right point |
 | refusals, unasked | it ended with a code without having asked for the object, or the task means none, as a question |
 | calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
-| checks when needed | attempts whose first point was on another object, and that asked once more before moving |
-| checks without need | the same of attempts whose first point was on the object meant |
 
-An attempt is what lies between two motions while nothing is held. Its first point is the first one that a pointer gave
-for the words that the grasp is for in the end. Refusals are judged by the last attempt: to ask for the object is to ask
-a pointer in words of which the operator's sentence has one. The right and the wrong ones are rates of the episodes
-whose task means an object. To check is to ask the other pointer for the same words, or to ask for them on a newer
-image. What a point lies on is known by the ids of the image (`toolhand.training.rollouts.labels`).
+An attempt is what lies between two motions while nothing is held. Refusals are judged by the last one: to ask for the
+object is to ask a pointer in words of which the operator's sentence has one. The right and the wrong ones are rates of
+the episodes whose task means an object. What a point lies on is known by the ids of the image
+(`toolhand.training.rollouts.labels`). What policies do about errors is in `toolhand.training.rollouts.comparison`.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from toolhand.agent_node.episode import admits_failure
-from toolhand.agent_node.policies.scripted.transcript import Response
 from toolhand.agent_node.protocol import Protocol, load_protocol
 from toolhand.tool_nodes.results import ErrorCode
 from toolhand.training.intervals import wilson
-from toolhand.training.rollouts.labels import GRASP, OUTLINE, calls_with_objects
+from toolhand.training.rollouts.labels import GRASP, calls_with_objects
 from toolhand.training.rollouts.record import CallEntry, RolloutRecord
 
+LOOK = "robot.capture_image"
+"""The tool that takes a picture."""
 _ASKED = {"detect_all", "detect_one"}
 """What pointing tools are called after their family and a dot."""
-_SAME = 0.02
-"""A grasp's point is one that a pointer gave within this distance [normalized]; what is given again is rounded."""
-_FAR = 2.0
-"""Greater coordinates are near no image [normalized]; a policy may write whole numbers that no float can hold."""
 _WORD = re.compile(r"\w+")
 _EMPTY_WORDS = frozenset(
     ("a", "an", "the", "of", "to", "and", "in", "on", "it", "one", "thing", "object", "everything")
 )
 """Words that say nothing of which object is meant."""
 _INVALID = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
-
-
-@dataclass(frozen=True)
-class CheckCounts:
-    """Attempts to grasp, by whether a check was needed and whether there was one."""
-
-    needed: int = 0
-    needed_made: int = 0
-    idle: int = 0
-    idle_made: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,8 @@ class EpisodeMeasures:
     means_an_object: bool
     calls: int
     invalid: int
-    checks: CheckCounts
+    turns: int
+    looks: int
 
 
 @dataclass(frozen=True)
@@ -89,23 +73,15 @@ class _Call:
         return self.entry.tool.rpartition(".")[2] in _ASKED
 
     @property
-    def family(self) -> str:
-        return self.entry.tool.partition(".")[0]
-
-    @property
     def words(self) -> str:
         return str(self.entry.arguments.get("obj_name", ""))
-
-    @property
-    def image(self) -> object:
-        return self.entry.arguments.get("image_index")
 
 
 def measure(record: RolloutRecord) -> EpisodeMeasures:
     """The measures of one episode."""
     meant = frozenset(record.truth.get("meant", ()))
     picked_up = frozenset(record.truth.get("picked_up", ()))
-    refused = _refused(record)
+    refused = refuses(record)
     attempts = list(_attempts(record))
     invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
     asked = [call for call in (attempts[-1] if attempts else ()) if call.asked]
@@ -122,7 +98,8 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
         means_an_object=bool(meant),
         calls=sum(len(turn.calls) for turn in record.turns),
         invalid=invalid,
-        checks=_sum_checks(_check(attempt, meant) for attempt in attempts),
+        turns=len(record.turns),
+        looks=sum(call.tool == LOOK for turn in record.turns for call in turn.calls),
     )
 
 
@@ -141,7 +118,7 @@ def _refused_calls(calls: Sequence[CallEntry]) -> int:
     return count
 
 
-def _refused(record: RolloutRecord) -> bool:
+def refuses(record: RolloutRecord) -> bool:
     """Whether the last turn is an answer that begins with a code."""
     answer = None if not record.turns else _protocol(record.protocol).parse(record.turns[-1].text).answer
     return answer is not None and admits_failure(answer)
@@ -175,53 +152,6 @@ def _calls(record: RolloutRecord) -> Iterator[_Call]:
                 yield _Call(entry, on)
 
 
-def _check(attempt: Sequence[_Call], meant: frozenset[str]) -> CheckCounts:
-    words = _words_of(attempt)
-    same = [call for call in attempt if call.asked and call.words == words]
-    first = next((k for k, call in enumerate(same) if call.objects), None)
-    if first is None or not meant:
-        return CheckCounts()
-    asked = same[first]
-    made = any(call.family != asked.family or call.image != asked.image for call in same[first + 1 :])
-    assert asked.objects is not None
-    if asked.objects[0] in meant:
-        return CheckCounts(idle=1, idle_made=int(made))
-    return CheckCounts(needed=1, needed_made=int(made))
-
-
-def _words_of(attempt: Sequence[_Call]) -> str:
-    """What was asked for: the words whose point was outlined last, or else those that were asked first."""
-    outlined = next((call for call in reversed(attempt) if call.entry.tool == OUTLINE), None)
-    asked = [call for call in attempt if call.asked]
-    if outlined is not None:
-        point = (outlined.entry.arguments.get("x"), outlined.entry.arguments.get("y"))
-        for call in reversed(asked):
-            if any(_near(point, other) for other in _points(call.entry)):
-                return call.words
-    return asked[0].words
-
-
-def _points(entry: CallEntry) -> Sequence[tuple[float, float]]:
-    return Response(entry.words).points if entry.error_code is None else ()
-
-
-def _near(point: tuple[object, object], other: tuple[float, float]) -> bool:
-    x, y = point
-    if not (isinstance(x, int | float) and isinstance(y, int | float)) or max(abs(x), abs(y)) > _FAR:
-        return False
-    return math.dist((x, y), other) <= _SAME
-
-
-def _sum_checks(found: Iterable[CheckCounts]) -> CheckCounts:
-    rows = list(found)
-    return CheckCounts(
-        sum(row.needed for row in rows),
-        sum(row.needed_made for row in rows),
-        sum(row.idle for row in rows),
-        sum(row.idle_made for row in rows),
-    )
-
-
 # -- many episodes -------------------------------------------------------------------------------------
 
 
@@ -251,7 +181,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a policy did in n episodes; rates are of episodes, and those of checks of attempts.
+    """What a policy did in n episodes.
 
     Attributes:
         n: Number of episodes.
@@ -268,8 +198,6 @@ class Measures:
     right_refusals: Share
     wrong_refusals: Share
     unasked_refusals: Share
-    checks_needed: Share
-    checks_idle: Share
     calls: float
     invalid: float
 
@@ -297,7 +225,6 @@ def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> M
     """
     rows = [measure(record) for record in records]
     n = len(rows)
-    checks = _sum_checks(row.checks for row in rows)
 
     def share(flags: Iterable[bool]) -> Share:
         return Share(sum(flags), n)
@@ -315,8 +242,6 @@ def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> M
         right_refusals=of_deeds(row.refused_rightly for row in rows),
         wrong_refusals=of_deeds(row.refused_wrongly for row in rows),
         unasked_refusals=share(row.refused and not (row.refused_rightly or row.refused_wrongly) for row in rows),
-        checks_needed=Share(checks.needed_made, checks.needed),
-        checks_idle=Share(checks.idle_made, checks.idle),
         calls=sum(row.calls for row in rows) / n if n else 0.0,
         invalid=sum(row.invalid for row in rows) / n if n else 0.0,
     )
@@ -333,8 +258,6 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("refused, unasked", "unasked_refusals"),
     ("calls", "calls"),
     ("invalid", "invalid"),
-    ("checks when needed", "checks_needed"),
-    ("without need", "checks_idle"),
 )
 """Of a table: what stands above a column, and the field of Measures."""
 _OF_PLANNED = ("true success, unscored as wrong", "success_of_planned")

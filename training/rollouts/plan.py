@@ -321,15 +321,16 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
         yield
 
 
-def planned_in(folder: Path) -> int | None:
-    """How many rollouts a folder was to hold; None where no plan that can be read says it."""
+def planned_in(folder: Path) -> tuple[int | None, str]:
+    """How many rollouts a folder was to hold, and the name of its world; None and "" where no plan says it."""
     try:
         document = plain_json.load(read_file(folder / PLAN_FILE, PLAN_BYTES, folder))
     except (OSError, ValueError):
-        return None
+        return None, ""
     document = document if isinstance(document, Mapping) else {}
-    tasks, size = document.get("tasks"), document.get("group_size")
-    return len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
+    tasks, size, world = document.get("tasks"), document.get("group_size"), document.get("world", "")
+    planned = len(tasks) * size if isinstance(tasks, list) and type(size) is int and size > 0 else None
+    return planned, world if isinstance(world, str) else ""
 
 
 def _version_of(document: Mapping[str, Any]) -> str:

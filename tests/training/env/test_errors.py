@@ -10,7 +10,7 @@ from toolhand.sim.station import Station, StationConfig
 from toolhand.tool_nodes.ports import Answer
 from toolhand.tool_nodes.results import ErrorCode, ToolError, ToolResult
 from toolhand.tool_nodes.toolbox.toolbox import Session
-from toolhand.training.env.errors import ANOTHER, ERRORS, GRID, Miss, NeighbourPoint, Partial, PortError, WrongPoint
+from toolhand.training.env.errors import ANOTHER, ERRORS, GRID, Miss, NeighbourPoint, PortError, WrongPoint
 from toolhand.training.env.failures import FACT, FailingToolbox, Failures
 
 SCENE = load_scene(EXAMPLE_SCENE)
@@ -111,7 +111,6 @@ def test_a_hole_is_as_large_as_its_strength_and_stays_where_it_is(station: Stati
     ("error", "text", "given"),
     [
         (WrongPoint, "box", [(0.6, 0.5), (0.9, 0.9)]),
-        (Partial, "two", SEEN["two"]),
         (NeighbourPoint, "box", [(0.6, 0.5)]),
         (NeighbourPoint, "free table", [(0.2, 0.2)]),
         (NeighbourPoint, "everything", SEEN["everything"]),

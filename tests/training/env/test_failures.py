@@ -198,30 +198,6 @@ def test_a_wrong_point_lies_on_another_object(fresh: Station, name: str) -> None
     assert len(hit) > 1
 
 
-def test_a_partial_answer_has_some_of_the_points_and_what_is_one_object_stays_whole(fresh: Station) -> None:
-    counts = set()
-    for seed in range(6):
-        toolbox = FailingToolbox(fresh.toolbox, Failures({"roborefer.detect_all": {"partial": 1.0}}), seed)
-        session = Session()
-        toolbox.call("robot.capture_image", {}, session)
-        ask = {"obj_name": "everything", "image_index": 0}
-        whole = fresh.toolbox.call("roborefer.detect_all", ask, session.fork()).result
-        some = toolbox.call("roborefer.detect_all", ask, session).result
-        points, kept = whole.facts["points"], some.facts["points"]
-        assert some.facts[FACT] == "partial"
-        assert kept == [point for point in points if point in kept]
-        assert 0 < len(kept) < len(points)
-        assert some.variables == dict.fromkeys(whole.variables, kept)
-        assert some.text.startswith(f"Detected {len(kept)} instance(s)")
-        counts.add(len(kept))
-        one = toolbox.call("roborefer.detect_all", {"obj_name": "red box", "image_index": 0}, session).result
-        assert FACT not in one.facts
-        assert len(one.facts["points"]) == 1
-    assert len(counts) > 1
-    with pytest.raises(ToolError, match=r"roborefer\.detect_one cannot fail with partial"):
-        FailingToolbox(fresh.toolbox, Failures({"roborefer.detect_one": {"partial": 0.1}}), 0)
-
-
 def test_what_is_nowhere_stays_nowhere_and_counts_as_no_failure(fresh: Station) -> None:
     toolbox = FailingToolbox(fresh.toolbox, Failures({"*": {"wrong_point": 1.0}}), 5)
     session = Session()
@@ -302,7 +278,7 @@ def test_an_environment_fails_by_seed_and_rollout_and_keeps_its_station_after_a_
     [
         ({"*": {"UNAVAILABLE": 0.1}}, "UNAVAILABLE is an infrastructure error, which is never scored"),
         ({"*": {"INTERNAL": 0.1}}, "INTERNAL is an infrastructure error, which is never scored"),
-        ({"*": {"lazy": 0.1}}, "there is no failure 'lazy': give empty, wrong_point, partial, neigh"),
+        ({"*": {"lazy": 0.1}}, "there is no failure 'lazy': give empty, wrong_point, neigh"),
         ({"*": {"STOPPED": 0.1}}, "there is no failure 'STOPPED'"),
         ({"*": {"TIMEOUT": 1.1}}, "the rate of TIMEOUT of '*' must be a number from 0 to 1, not 1.1"),
         ({"*": {"TIMEOUT": -0.1}}, "must be a number from 0 to 1, not -0.1"),

@@ -63,7 +63,7 @@ def test_the_erring_world_has_causes_by_split_kind_and_seed_which_the_options_of
         FailingToolbox(station.toolbox, failures, 0)  # every tool can err so
         assert failures == drawn(task, seed)
         told = plan.options(group, 0).told
-        assert set(failures.rates) == {tool for cause in told for tool in CAUSES[cause][0]}
+        assert set(failures.rates) == {tool for cause in told for tool in CAUSES[cause].tools}
         assert told == plan.options(group, 1).told
     found = {
         split: [set(ERRING.causes(kind, split, seed)) for seed in range(200) for kind in ("pick", "absent")]

@@ -327,6 +327,6 @@ def test_a_plan_is_read_and_its_folder_gone_on_with(tmp_path: Path) -> None:
     document = PLAN.document()
     assert RolloutPlan.of_document(document) == PLAN
     (tmp_path / PLAN_FILE).write_text(json.dumps(document), encoding="utf-8")
-    assert planned_in(tmp_path) == 8
+    assert planned_in(tmp_path) == (8, "")
     with claimed(tmp_path, PLAN):
         pass

@@ -6,53 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, outlined, pointed
-from tests.training.data.rollouts_at_hand import rollout
-from toolhand.training.rollouts.images import ImageStore
-from toolhand.training.rollouts.measures import CheckCounts, Share, markdown_table, measure, summarise
+from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, pointed
+from toolhand.training.rollouts.measures import Share, markdown_table, measure, summarise
 from toolhand.training.rollouts.record import CallEntry, RolloutRecord
-
-
-def test_a_point_on_the_object_needs_no_check_and_one_on_another_does(tmp_path: Path) -> None:
-    right = episode(tmp_path, [LOOK], [pointed("roborefer", [TARGET])], [outlined(TARGET)], [HELD])
-    assert measure(right).checks == CheckCounts(idle=1)
-    wrong = episode(tmp_path, [LOOK], [pointed("roborefer", [OTHER])], [outlined(OTHER)], [HELD])
-    assert measure(wrong).checks == CheckCounts(needed=1)
-
-
-@pytest.mark.parametrize("check", [pointed("vlm", [TARGET], at=0.3), pointed("roborefer", [TARGET], image=2, at=0.3)])
-def test_to_ask_the_other_pointer_or_to_look_again_is_a_check(tmp_path: Path, check: Call) -> None:
-    taken = episode(tmp_path, [pointed("roborefer", [OTHER])], [check], [outlined(TARGET, 0.3)], [HELD])
-    assert measure(taken).checks == CheckCounts(needed=1, needed_made=1)
-    idle = episode(tmp_path, [pointed("roborefer", [TARGET])], [check], [outlined(TARGET)], [HELD])
-    assert measure(idle).checks == CheckCounts(idle=1, idle_made=1)
-
-
-def test_other_words_and_what_is_asked_once_something_is_held_are_no_checks(tmp_path: Path) -> None:
-    reference = pointed("vlm", [OTHER], "milk", at=0.9)
-    found = episode(
-        tmp_path, [pointed("roborefer", [TARGET]), reference], [outlined(TARGET)], [HELD], [pointed("vlm", [])]
-    )
-    assert measure(found).checks == CheckCounts(idle=1)
-    first_the_reference = episode(
-        tmp_path, [reference], [pointed("roborefer", [OTHER])], [outlined(OTHER)], [HELD], [reference]
-    )
-    assert measure(first_the_reference).checks == CheckCounts(needed=1)
-
-
-def test_each_attempt_counts_for_itself(tmp_path: Path) -> None:
-    found = episode(
-        tmp_path,
-        [pointed("roborefer", [OTHER])],
-        [outlined(OTHER)],
-        [SLIPPED],
-        [LOOK],
-        [pointed("roborefer", [TARGET], image=1)],
-        [pointed("vlm", [TARGET], image=1)],
-        [outlined(TARGET)],
-        [HELD],
-    )
-    assert measure(found).checks == CheckCounts(needed=1, idle=1, idle_made=1)
 
 
 def test_a_wrong_object_is_what_left_the_table_and_was_not_meant(tmp_path: Path) -> None:
@@ -126,10 +82,6 @@ def test_invalid_are_malformed_turns_and_bad_calls_but_not_what_a_failure_left_w
     record = episode(tmp_path, [HELD])
     malformed = replace(record, turns=(replace(record.turns[0], problem="no call"), *record.turns[1:]))
     assert (measure(malformed).invalid, measure(malformed).calls) == (1, 1)
-
-
-def test_a_record_without_labels_or_truth_of_objects_counts_no_checks(tmp_path: Path) -> None:
-    assert measure(rollout(ImageStore(tmp_path / "rollouts"))).checks == CheckCounts()
 
 
 def test_many_episodes_are_rates_with_intervals_and_a_table(tmp_path: Path) -> None:
