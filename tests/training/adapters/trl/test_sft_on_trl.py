@@ -9,7 +9,7 @@ import transformers
 from tests.random_qwen import byte_tokenizer, text_settings
 from toolhand.agent_node.policies.adapters import base_of, write_base
 from toolhand.tool_nodes.results import ErrorCode, ToolError
-from toolhand.training.adapters.sft_on_trl import LoraSettings, first_tokens, train_adapter
+from toolhand.training.adapters.sft_on_trl import LoraSettings, first_tokens, logits_of, train_adapter
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +105,19 @@ def test_the_first_token_of_a_turn_weighs_in_the_loss_what_is_asked_and_is_logge
     plain, weighed = logs
     assert weighed["first_token_loss"] == plain["first_token_loss"]
     assert weighed["loss"] == pytest.approx(plain["loss"] + 9 * plain["first_token_loss"] / 3, rel=1e-5)
+
+
+def test_rows_filled_up_on_either_side_have_the_logits_that_each_has_alone(base):
+    import accelerate
+    import peft
+    import torch
+
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32).eval()
+    tuned = peft.get_peft_model(model, peft.LoraConfig(target_modules="all-linear", task_type="CAUSAL_LM"))
+    ids = torch.tensor([[3, 10, 20, 30, 40], [11, 21, 31, 4, 4]])
+    seen = torch.tensor([[0, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    learned = torch.tensor([[0, 0, 1, 1], [0, 1, 0, 0]], dtype=torch.bool)
+    with torch.no_grad():
+        found = logits_of(accelerate.Accelerator(cpu=True), tuned, ids, seen, learned)
+        alone = [model(row[there.bool()][None]).logits[0] for row, there in zip(ids, seen, strict=True)]
+    torch.testing.assert_close(found, torch.stack([alone[0][1], alone[0][2], alone[1][1]]))
