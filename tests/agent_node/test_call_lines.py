@@ -174,13 +174,13 @@ def test_a_page_that_extends_another_has_its_lines_and_its_own() -> None:
     ("words", "shown"),
     [
         (
-            "Segmented object at normalized coords (0.25, 0.5) with IoU score: 0.912. It may be two objects.",
-            "outlined 0.912 It may be two objects.",
+            "Segmented object at normalized coords (0.25, 0.5) with IoU score: 0.912. Note: It may be two objects.",
+            "outlined 0.912 Note: It may be two objects.",
         ),
         ("Segmented object from 1 point(s) with best IoU score: 0.904. (backend: sim)", "outlined 0.904"),
         (
-            "Error OBJECT_NOT_FOUND: no 'can' here; I see: box. The image was read at low resolution.",
-            "Error OBJECT_NOT_FOUND: no 'can' here The image was read at low resolution.",
+            "Error OBJECT_NOT_FOUND: no 'can' here; I see: box. Note: The image was read at low resolution.",
+            "Error OBJECT_NOT_FOUND: no 'can' here Note: The image was read at low resolution.",
         ),
         ("Error IK_FAILED: the arm has no posture", "Error IK_FAILED: the arm has no posture"),
     ],

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -229,6 +230,8 @@ def _child(python: Path, module: str, words: list[str], errors: Path, say: Calla
             raise
     if status := child.returncode:
         told = errors.read_text("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+        if status == -signal.SIGKILL:
+            told = ["it was killed, as the system does where memory runs out"]
         raise unavailable(
             f"{module} ended with status {status}: {plain_line(told[-1], length=200)}",
             f"{errors} has all that it said; the same command goes on.",

@@ -8,6 +8,7 @@
 | `neighbour` | pointer | takes an object for the one beside it | low resolution, a grid | the other pointer |
 | `merged` | segmenter | outlines two neighbours as one | two objects, a low IoU | `sam2.segment_from_points` |
 | `hole` | camera | has no depth in `strength` of the image | how much is unknown | `depth_estimator.*` |
+| `scale` | estimator | takes all distances for shorter | its scale is not sure | `robot.get_depth*` |
 | `lying_score` | generator | rates best what closes above flat objects | flat objects' scores | the next grasp |
 | `miss` | manipulator | stops 4 cm short and 1 cm aside | how far off it stopped | a look, the same motion |
 
@@ -47,12 +48,16 @@ from toolhand.tool_nodes.types import (
 
 _Points = list[tuple[float, float]]
 
+NOTE = "Note:"
+"""Begins each sign, so that protocols which shorten what tools say can keep it."""
 ANOTHER = 0.03
 """Least distance from all right points at which a point counts as on another object [shares of the image]."""
 CLUTTER = 0.25
 """What is farther away than this is nobody's neighbour [shares of the image]; a round figure."""
 GRID = 0.02
 """Step of a coarse pointer's coordinates [shares of the image]: 6 px of 320, a third of a small object."""
+SHORTER = 0.2
+"""How much shorter all distances are, at strength 1 [shares]: of 0.9 m the height of a large object."""
 FLAT_M = 0.1
 """Objects that are lower than this are flat [m]: half of the products."""
 LIARS = 6
@@ -172,6 +177,20 @@ class Hole(PortError):
         return replace(frame, depth=depth)
 
 
+class Scale(PortError):
+    """Estimates depth without knowing the scale of what it sees."""
+
+    port = "estimator"
+    sign = "The scale of the distances is not sure."
+
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+        """See ports.DepthEstimator."""
+        right = self._inner.estimate(image)
+        depth, focal = right.value
+        self.erred = self._strength > 0.0
+        return Answer((depth * np.float32(1.0 - SHORTER * self._strength), focal), right.backend)
+
+
 class LyingScore(PortError):
     """Rates grasps of flat objects best that close above them."""
 
@@ -219,6 +238,7 @@ ERRORS: Mapping[str, type[PortError]] = {
     "neighbour": NeighbourPoint,
     "merged": Merged,
     "hole": Hole,
+    "scale": Scale,
     "lying_score": LyingScore,
     "miss": Miss,
 }

@@ -43,7 +43,7 @@ from toolhand.tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolEr
 from toolhand.tool_nodes.stop_latch import StopWatch
 from toolhand.tool_nodes.toolbox.limits import CallHistory
 from toolhand.tool_nodes.toolbox.toolbox import TIMEOUT_S, CallRecord, Session, Toolbox, ToolSpec
-from toolhand.training.env.errors import ERRORS, PortError
+from toolhand.training.env.errors import ERRORS, NOTE, PortError
 
 FACT = "failed_on_purpose"
 """The fact of a result (`ToolResult.facts`) that says which kind of failure it is. No policy sees facts."""
@@ -262,7 +262,7 @@ def _spoilt(spec: ToolSpec, errors: Sequence[tuple[str, tuple[int, ...], float]]
             result = spec.over(ports)(**values)
         except ToolError as error:
             result = ToolResult(error=error)
-        signs = "".join(f" {port.sign}" for _, port in stack if port.sign)
+        signs = "".join(f" {NOTE} {port.sign}" for _, port in stack if port.sign)
         if result.error is None:
             result = replace(result, text=result.text + signs)
         else:

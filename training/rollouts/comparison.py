@@ -84,7 +84,7 @@ def _reaction(record: RolloutRecord, begin: int, call: CallEntry, cause: ErrorCa
     for after in (each for turn in record.turns[begin:] for each in turn.calls if each.run):
         looked |= after.tool == LOOK
         if _words(after) == _words(call):
-            if cause.instead and after.tool.startswith(cause.instead):
+            if cause.twin and after.tool in CAUSES[cause.twin].tools:
                 return "another"
             if after.tool == call.tool:
                 return "look" if looked else "again"

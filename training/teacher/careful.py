@@ -6,6 +6,7 @@
 | `careful:unchecked` | RoboRefer alone | never | - | tries again |
 | `careful:always` | both | always, of room too; goes on where they agree | looks | tries again |
 | `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
+| `careful:other`, `careful:either` | as `persistent`; always or half of the time another tool, and the next grasp |||
 | `careful:oracle` | who does not err | never | - | is told what errs, and does what helps |
 | `careful:varied` | either first | half of the time; as above | now and then | errs now and then, sees it; as above |
 | `careful:exploring` | as `varied`, and three times in ten another tool for depth and outlines, or the next grasp |||
@@ -73,7 +74,7 @@ class Habits:
         one_alone: It takes none of several objects that the words fit, and says so.
         other_depth, other_outline: How often it calls the other tool for depth, for outlines.
         doubts_scores: How often it passes over grasps whose scores are above HONEST.
-        again: How often it repeats a grasp that closed on nothing, as it was.
+        again: How often it repeats a grasp that closed on nothing, as it was, after a look.
     """
 
     second_first: float = 0.0
@@ -101,17 +102,22 @@ CURES: Mapping[str, Mapping[str, Any]] = {
     "roborefer": {"second_first": 1.0},
     "vlm": {},
     "outline": {"other_outline": 1.0},
+    "outline2": {},
     "depth": {"other_depth": 1.0},
+    "depth2": {},
     "scores": {"doubts_scores": 1.0},
     "arm": {"again": 6},
 }
 """What helps against each cause of `toolhand.training.env.worlds`, as habits."""
 VARIED = Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4, told=True)
+_PERSISTENT = Habits(check_else=1.0, agree=True, retries=4, told=True)
 HABITS: Mapping[str, Habits] = {
     "": Habits(),
     "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
     "always": Habits(check_else=1.0, check_room=1.0, agree=True, told=True),
-    "persistent": Habits(check_else=1.0, agree=True, retries=4, told=True),
+    "persistent": _PERSISTENT,
+    "other": replace(_PERSISTENT, other_depth=1.0, other_outline=1.0, doubts_scores=1.0),
+    "either": replace(_PERSISTENT, other_depth=0.5, other_outline=0.5, doubts_scores=0.5),
     "varied": VARIED,
     "exploring": replace(VARIED, slip=0.0, other_depth=0.3, other_outline=0.3, doubts_scores=0.3, again=1),
     "expert": Habits(check_in_doubt=0.0, look_after=0.0, told=True, one_alone=True),
@@ -340,7 +346,7 @@ class _ActionPlan:
             raise _Setback(responses[0].error or ErrorCode.EMPTY_MASK)
         if len(responses) < 2 or not responses[1].ok:
             raise _Setback(_error(responses[-1], ErrorCode.NO_GRASP))
-        for _ in range(self.empty_grasps):  # the same grasp would slip again
+        for _ in range(self.empty_grasps - self.habits.again):  # the same grasp would slip again
             [response, *_] = yield Move("next")
             if not response.ok:
                 break
@@ -353,15 +359,12 @@ class _ActionPlan:
             yield from self._look_after()
 
     def _grasp(self) -> ActionGenerator[None]:
-        tries, again = 2, self.habits.again
+        tries = 2
         while True:
             [response, *_] = yield Move("grasp")
             if response.ok:
                 self.holding = True
                 return
-            if response.error is ErrorCode.GRIPPER_EMPTY and again:
-                again -= 1
-                continue
             tries -= 1
             if response.error not in _SAME_VIEW or tries == 0:
                 self.empty_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)

@@ -22,7 +22,7 @@ ENGINE = """#!/bin/sh
 echo "$2 $4" >> "$0.log"
 case "$2" in
   *chat_rows) echo "10 rows, 99 tokens"; echo '{"input_ids": [1], "labels": [1]}' > "$5/rows.jsonl";;
-  *) if [ -f "$0.broken" ]; then echo noise >&2; echo "UNAVAILABLE: no room" >&2; exit 3; fi
+  *) if [ -f "$0.broken" ]; then . "$0.broken"; fi
      echo '{"step": 3, "of": 50, "loss": 0.5219}'; mkdir "$3/adapter";;
 esac
 """
@@ -99,7 +99,9 @@ def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine
 
 def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(engine, made, tmp_path):
     broken, out = Path(f"{engine}.broken"), tmp_path / "out"
-    broken.touch()
+    broken.write_text("kill -9 $$")
+    assert "sft_on_trl ended with status -9: it was killed, as the system does where memory" in refusal(out).message
+    broken.write_text('echo noise >&2; echo "UNAVAILABLE: no room" >&2; exit 3')
     error = refusal(out)
     assert error.code is ErrorCode.UNAVAILABLE
     assert "sft_on_trl ended with status 3: UNAVAILABLE: no room" in error.message
@@ -108,10 +110,10 @@ def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(e
     assert refusal(out, replace(OPTIONS, n=6)).message == f"{out} was begun with another n (5)."
     alone = replace(OPTIONS, report_to="none", workers=1)
     run_smollm2(out, alone, lambda line: None)
-    assert called(engine) == ["chat_rows", "sft_on_trl", "sft_on_trl", "grpo_on_trl"]
+    assert called(engine) == ["chat_rows", "sft_on_trl", "sft_on_trl", "sft_on_trl", "grpo_on_trl"]
     assert json.loads((out / "sft" / "settings.json").read_text())["report_to"] == []
     run_smollm2(out, alone, lambda line: None)
-    assert len(called(engine)) == 4, "what is finished is left alone"
+    assert len(called(engine)) == 5, "what is finished is left alone"
 
 
 def test_what_is_missing_is_told_with_the_command_that_makes_it(engine, made, tmp_path):

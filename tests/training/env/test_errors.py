@@ -70,6 +70,18 @@ TABLE: dict[str, tuple[str, dict[str, Any], str, Any]] = {
         "Depth is unknown in",
         lambda result: int(np.isfinite(result.value["depth_map"]).sum()),
     ),
+    "sam2.segment_from_points": (
+        "merged",
+        {"points": [[0.349, 0.545]], "image_index": 0},
+        "may be two objects",
+        lambda result: int(result.value["mask"].sum()),
+    ),
+    "depth_estimator.estimate_depth_with_pointcloud": (
+        "scale",
+        {"image_index": 0},
+        "scale of the distances is not sure",
+        lambda result: round(float(np.nanmean(result.value["depth_map"])), 2),
+    ),
     "grasp_generator.compute_grasp": (
         "lying_score",
         {

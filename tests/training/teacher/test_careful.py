@@ -304,7 +304,7 @@ def test_an_oracle_does_what_helps_against_the_causes_that_it_is_told(cause: str
     assert ("sam2.segment_from_points" in called) == (cause == "outline")
     assert ("depth_estimator.estimate_depth_with_pointcloud" in called) == (cause == "depth")
     assert (kinds[:4] == ["look", "point", "take", "next"]) == (cause == "scores")
-    assert (kinds.count("look") == 1) == (cause == "arm")
+    assert ("next" in kinds) == (cause != "arm")  # which takes the same grasp again, after a look
 
 
 def test_it_goes_on_with_no_turns_of_others() -> None:
