@@ -13,7 +13,6 @@ import tyro
 
 from toolhand.agent_node.console.options import POLICY, ObjectSets
 from toolhand.agent_node.console.terminal import AsJson, emit, say
-from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes import registry
 from toolhand.tool_nodes.results import invalid
 
@@ -76,6 +75,7 @@ def rollouts_measure(
         folders: Folders of collected rollouts; a row of the table each.
         csv: A file for the outcomes, a line an episode; an earlier one is replaced.
     """
+    from toolhand.agent_node.runs.folder import write_atomically
     from toolhand.training.rollouts.comparison import compare
 
     if not folders:

@@ -15,10 +15,11 @@ import math
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from toolhand.tool_nodes.results import invalid
 from toolhand.training.adapters.environments import require_engine, run_stage
 from toolhand.training.adapters.own_episodes import EpisodeSettings, OwnEpisodeJob, OwnEpisodes, as_rollout
 from toolhand.training.adapters.sft_on_trl import (
@@ -41,13 +42,17 @@ class GrpoSettings(EpisodeSettings):
 
     Attributes:
         learning_rate: Rate of AdamW, constant.
-        save_steps: Steps between two checkpoints.
+        updates: Steps of AdamW on the rollouts of a round, each on an equal part of them, drawn anew. From the second
+            on the rollouts are of an older policy: PPO's clipped ratio to the log-probabilities that they were sampled
+            with says by how much.
+        save_steps: Rounds between two checkpoints.
         minutes: Wall time after which the training ends wherever it is; None: never.
         report_to: Where TRL sends its curves beside the log.
         bf16: Training, too, computes in bfloat16.
     """
 
     learning_rate: float = 1e-4
+    updates: int = 1
     save_steps: int = 1
     minutes: float | None = None
     report_to: tuple[str, ...] = ("tensorboard",)
@@ -108,11 +113,15 @@ def improve_adapter(folder: Path) -> Path:
 
         def _compute_loss(self, model: Any, inputs: Any) -> Any:
             self._own = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+            if settings.updates > 1:
+                inputs["old_per_token_logps"] = inputs["sampling_per_token_logps"]
             return super()._compute_loss(model, inputs)
 
         def _get_per_token_logps_and_entropies(
             self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **_: Any
         ) -> Any:
+            if not torch.is_grad_enabled():  # asked before the updates: the policy that played has said it
+                return torch.zeros_like(input_ids[:, -logits_to_keep:], dtype=torch.float32), None, None
             used = attention_mask.any(dim=0)  # TRL fills all episodes of a step up to the longest
             ids, seen, own = input_ids[:, used], attention_mask[:, used], torch.zeros_like(input_ids, dtype=torch.bool)
             own[:, -logits_to_keep:] = self._own
@@ -125,7 +134,11 @@ def improve_adapter(folder: Path) -> Path:
             return nothing.masked_scatter(self._own, chosen), nothing.masked_scatter(self._own, entropy), None
 
     set_seed(settings.seed)
-    at_once = settings.group_size if torch.cuda.is_available() else math.gcd(settings.group_size, _AT_ONCE)
+    played = settings.groups * settings.group_size
+    if played % settings.updates:
+        raise invalid(f"updates must divide the {played} rollouts of a round, got {settings.updates}.")
+    of_update = played // settings.updates
+    at_once = math.gcd(of_update, settings.group_size if torch.cuda.is_available() else _AT_ONCE)
     rows = [{"prompt": row} for row in settings.tasks()]
     episodes = OwnEpisodes(settings)
     trainer = Trainer(
@@ -133,11 +146,12 @@ def improve_adapter(folder: Path) -> Path:
         reward_funcs=reward_of_the_episode,
         rollout_func=rollouts(settings, episodes),
         args=GRPOConfig(
-            **arguments_of(folder, settings),
+            **arguments_of(folder, replace(settings, save_steps=settings.save_steps * settings.updates)),
             per_device_train_batch_size=at_once,
-            gradient_accumulation_steps=settings.groups * settings.group_size // at_once,
+            gradient_accumulation_steps=of_update // at_once,
+            steps_per_generation=played // at_once,
             num_generations=settings.group_size,
-            max_steps=settings.rounds,
+            max_steps=settings.rounds * settings.updates,
             learning_rate=settings.learning_rate,
             lr_scheduler_type="constant",
             temperature=settings.temperature,

@@ -46,14 +46,14 @@ def causes_of(record: RolloutRecord, world: str) -> tuple[str, ...]:
     """The causes of an episode in a world of this name, sorted; none where it is empty."""
     if not world:
         return ()
-    return tuple(sorted(world_named(world).causes(record.task["kind"], record.task.get("split", ""), record.seed)))
+    return tuple(sorted(world_named(world).causes(record.kind, str(record.task.get("split", "")), record.seed)))
 
 
 def outcome_row(name: str, record: RolloutRecord, world: str) -> dict[str, Any]:
     """An episode as a row of a table, flags as 0 and 1."""
     found = measure(record)
     flags = ("true_success", "reported", "wrong_object", "false_success", "refused")
-    row: dict[str, Any] = {"rollouts": name, "id": record.id, "kind": record.task["kind"], "seed": record.seed}
+    row: dict[str, Any] = {"rollouts": name, "id": record.id, "kind": record.kind, "seed": record.seed}
     row |= {"causes": " ".join(causes_of(record, world)), **{flag: int(getattr(found, flag)) for flag in flags}}
     return row | {"calls": found.calls, "invalid": found.invalid, "turns": found.turns, "looks": found.looks}
 

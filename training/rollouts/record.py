@@ -187,6 +187,11 @@ class RolloutRecord:
         return found
 
     @property
+    def kind(self) -> str:
+        """Of its task, by name."""
+        return str(self.task.get("kind", "task"))
+
+    @property
     def true_success(self) -> bool:
         """The simulator found everything that was asked for."""
         return bool(self.truth.get("success"))

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from toolhand.training.data import demonstrations
 from toolhand.training.data.arrow import parquet
 from toolhand.training.data.demonstrations import LOG_HZ, Demonstration
 from toolhand.training.data.formats import lerobot
-from toolhand.training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics, write_lerobot
+from toolhand.training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics
 
 STEPS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 """Features that LeRobot has in every data set, lerobot.utils.constants.DEFAULT_FEATURES."""
@@ -30,6 +30,14 @@ def shown(seed: int, frames: int = 4, text: str = "pick it", **changes: Any) -> 
     images = rng.integers(0, 256, (frames, 12, 16, 3), dtype=np.uint8)
     made = Demonstration(text, 5, ("a", "b", "gripper_opening"), states, images, seed % 2 == 0, 0.5, "gen3", seed)
     return replace(made, **changes)
+
+
+def write_lerobot(episodes: Iterable[Demonstration], folder: Path) -> LeRobotWriter:
+    writer = LeRobotWriter(folder)
+    for episode in episodes:
+        writer.add(episode)
+    writer.finish()
+    return writer
 
 
 def rows(folder: Path, pattern: str) -> list[dict[str, Any]]:

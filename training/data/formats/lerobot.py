@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,18 +52,6 @@ _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _EPISODES = "meta/episodes/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _LEVELS = 256
 """Of a colour."""
-
-
-def write_lerobot(demonstrations: Iterable[Demonstration], folder: Path) -> LeRobotWriter:
-    """Write episodes as they come.
-
-    Arguments and errors are those of `LeRobotWriter`; INVALID_ARGUMENT also without an episode.
-    """
-    writer = LeRobotWriter(folder)
-    for demonstration in demonstrations:
-        writer.add(demonstration)
-    writer.finish()
-    return writer
 
 
 @dataclass

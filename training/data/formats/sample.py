@@ -45,16 +45,10 @@ def write_html_sample(records: Sequence[RolloutRecord], images: ImageSource, pat
         gallery=Gallery(images, IMAGES_BYTES // max(shown, 1), _SIZES),
         room=Room(TEXT_BYTES),
         facts=_facts,
-        kind_of=kind_of,
         is_accepted=is_accepted,
         plain=_plain,
     )
     write_atomically(path, encode(page))
-
-
-def kind_of(record: RolloutRecord) -> str:
-    """What kind of task it was, for people."""
-    return str(record.task.get("kind", "task"))
 
 
 def is_accepted(record: RolloutRecord) -> bool:
@@ -77,8 +71,8 @@ def _totals(records: Sequence[RolloutRecord], among: str) -> dict[str, str]:
 
 def _kinds(records: Sequence[RolloutRecord]) -> Iterator[tuple[str, int, int, int, str]]:
     """(kind, rollouts, accepted, done, mean reward) of each kind of task."""
-    for kind in sorted({kind_of(record) for record in records}):
-        group = [record for record in records if kind_of(record) == kind]
+    for kind in sorted({record.kind for record in records}):
+        group = [record for record in records if record.kind == kind]
         done = sum(record.true_success for record in group)
         mean = f"{sum(record.total for record in group) / len(group):.3f}"
         yield kind, len(group), sum(map(is_accepted, group)), done, mean

@@ -100,8 +100,9 @@ def prepared(folder, base, adapter, **more):
     return folder
 
 
+@pytest.mark.parametrize("updates", [1, 2])
 def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewards(
-    base, adapter, tmp_path, monkeypatch
+    base, adapter, tmp_path, monkeypatch, updates
 ):
     from safetensors.torch import load_file
 
@@ -112,10 +113,13 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
 
     monkeypatch.setattr(own_episodes, "scored_or_dropped", scored)
     monkeypatch.setattr(own_episodes, "KINDS", ("pick",))
-    folder = prepared(tmp_path / "run", base, adapter)
+    folder = prepared(tmp_path / "run", base, adapter, updates=updates)
     made = improve_adapter(folder)
     log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert [row["reward"] for row in log if "reward" in row] == [0.5, 0.5]
+    clipped = [row["clip_ratio/region_mean"] for row in log if "clip_ratio/region_mean" in row]
+    assert len(clipped) == 2 * updates
+    assert not any(clipped), "the policy is still near the one that played"
     before, after = (load_file(where / "adapter_model.safetensors") for where in (adapter, made))
     assert {str(tensor.dtype) for tensor in after.values()} == {"torch.float16"}
     assert set(before) == set(after)
@@ -126,9 +130,10 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
 
 def test_bad_settings_are_told_before_anything_is_loaded(base, adapter, tmp_path):
     (tmp_path / "settings.json").write_text('{"depth": 3}')
-    with pytest.raises(ToolError, match=r"settings\.json") as caught:
-        improve_adapter(tmp_path)
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    for folder, said in ((tmp_path, r"settings\.json"), (prepared(tmp_path / "run", base, adapter, updates=3), "4")):
+        with pytest.raises(ToolError, match=said) as caught:
+            improve_adapter(folder)
+        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given(base, adapter, tmp_path):
