@@ -14,7 +14,9 @@ from toolhand.agent_node.policies import smollm2
 from toolhand.tool_nodes.results import ErrorCode, ToolError
 from toolhand.training.adapters import smollm2_run
 from toolhand.training.adapters.environments import engine_named
-from toolhand.training.adapters.smollm2_run import Smollm2Options, progress_line, run_smollm2
+from toolhand.training.adapters.smollm2_run import ARMS, Smollm2Options, progress_line, run_smollm2
+from toolhand.training.rollouts import comparison
+from toolhand.training.rollouts.comparison import RolloutComparison
 
 OPTIONS = Smollm2Options(n=5, wordings=2, epochs=1.5, rounds=1, seed=7)
 
@@ -22,6 +24,8 @@ ENGINE = """#!/bin/sh
 echo "$2 $4" >> "$0.log"
 case "$2" in
   *chat_rows) echo "10 rows, 99 tokens"; echo '{"input_ids": [1], "labels": [1]}' > "$5/rows.jsonl";;
+  *rejection) cp "$3/settings.json" "$3/played.json"; echo '{"input_ids": [1], "labels": [1]}' > "$3/rows.jsonl";;
+  toolhand) echo "$*" >> "$0.words";;
   *) if [ -f "$0.broken" ]; then . "$0.broken"; fi
      echo '{"step": 3, "of": 50, "loss": 0.5219}'; mkdir "$3/adapter";;
 esac
@@ -97,6 +101,36 @@ def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine
     assert "--protocol compact_checked" in said[-1]
 
 
+def test_arms_go_on_from_the_same_adapter_on_as_many_episodes_and_are_tested_on_the_same_tasks(
+    engine, made, tmp_path, monkeypatch
+):
+    played: list[Any] = []
+    monkeypatch.setattr(smollm2_run, "collect", lambda plan, folder, pool, progress: played.append((plan, folder)))
+    found = RolloutComparison({}, [{"id": "a", "true_success": 1}], "a table")
+    monkeypatch.setattr(comparison, "compare", lambda folders: found if len(folders) == 6 else None)
+    out, said = tmp_path / "out", []
+    asked = replace(OPTIONS, world="erring", rounds=2, group_size=3, arms=("grpo", "answer"), tests=0)
+    run_smollm2(out, asked, said.append)
+    run_smollm2(out, replace(asked, arms=tuple(ARMS), tests=6), said.append)
+    settings = {arm: json.loads((out / arm / "settings.json").read_text()) for arm in ARMS}
+    assert {each["adapter"] for each in settings.values()} == {str(out / "sft" / "adapter")}
+    assert (settings["answer"]["reward"], settings["ideal"]["world"]) == ("mean", "")
+    assert (
+        settings["grpo"] == {**settings["answer"], "reward": "safe_stages"} == {**settings["ideal"], "world": "erring"}
+    )
+    own = json.loads((out / "rejection" / "played.json").read_text())
+    assert {name: settings["grpo"][name] for name in own} == own, "the same tasks"
+    assert [(len(plan.tasks), plan.seed) for plan, _ in played] == [(5, 7), (5, 7), (24, 100_007)]
+    tests = Path(f"{engine}.words").read_text().splitlines()
+    assert [words.rpartition(" ")[2] for words in tests] == [str(out / "tests" / arm) for arm in ("sft", *ARMS)]
+    assert all("--split test --n 6 --seed 400" in words and "--world erring --protocol" in words for words in tests)
+    assert ((out / "comparison.md").read_text(), (out / "outcomes.csv").read_text()) == (
+        "a table\n",
+        "id,true_success\na,1\n",
+    )
+    assert called(engine).count("grpo_on_trl") == 3, "what is finished is left alone"
+
+
 def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(engine, made, tmp_path):
     broken, out = Path(f"{engine}.broken"), tmp_path / "out"
     broken.write_text("kill -9 $$")
@@ -136,7 +170,12 @@ def test_a_folder_of_something_else_is_left_alone(engine, made, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "why"),
-    [({"n": 0}, "--n must be 1 or more"), ({"epochs": 0.0}, "--epochs must"), ({"minutes": -1.0}, "--minutes must")],
+    [
+        ({"n": 0}, "--n must be 1 or more"),
+        ({"epochs": 0.0}, "--epochs must"),
+        ({"minutes": -1.0}, "--minutes must"),
+        ({"arms": ("ppo",)}, "There is no arm 'ppo', only grpo, answer, ideal, rejection, more"),
+    ],
 )
 def test_numbers_that_mean_nothing_are_refused(options, why):
     with pytest.raises(ToolError, match=why) as caught:
