@@ -203,7 +203,8 @@ class _Stages:
             if report.whole % _TOLD_EVERY == 0:
                 say(f"{report.whole} of {report.planned} played, {report.true_success} right")
 
-        collect(erring, folder, WorkerOptions(workers), progress=told)
+        if collect(erring, folder, WorkerOptions(workers), progress=told).cancelled:
+            raise KeyboardInterrupt
 
     def rows(self, data: Path, folder: Path, more: Sequence[str] = ()) -> None:
         """What is learned of a folder of episodes."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,6 +63,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return plans
 
 
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Plans and folders of the episodes that a teacher played, and whether Ctrl-C ends them."""
+    found = SimpleNamespace(episodes=[], cancelled=False)
+
+    def collect(plan: Any, folder: Path, pool: Any, progress: Any) -> Any:
+        found.episodes.append((plan, folder))
+        return found
+
+    monkeypatch.setattr(smollm2_run, "collect", collect)
+    return found
+
+
 def called(engine: Path) -> list[str]:
     """Modules that were run, in order."""
     return [line.split()[0].rpartition(".")[2] for line in Path(f"{engine}.log").read_text().splitlines()]
@@ -87,14 +101,12 @@ def test_a_command_goes_through_all_stages_and_says_where_it_is(engine, made, tm
     assert (grpo["rounds"], grpo["adapter"]) == (1, str(tmp_path / "out" / "sft" / "adapter"))
 
 
-def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine, made, tmp_path, monkeypatch):
-    played: list[Any] = []
-    monkeypatch.setattr(smollm2_run, "collect", lambda plan, folder, pool, progress: played.append((plan, folder)))
+def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine, played, tmp_path):
     said: list[str] = []
     run_smollm2(tmp_path / "out", replace(OPTIONS, world="erring:0.5", group_size=8), said.append)
-    [(plan, folder)] = played
+    [(plan, folder)] = played.episodes
     assert (len(plan.tasks), plan.group_size, plan.policy, plan.world) == (5, 1, "careful:exploring", "erring:0.5")
-    assert (folder, made) == (tmp_path / "out" / "data", [])
+    assert folder == tmp_path / "out" / "data"
     grpo = json.loads((tmp_path / "out" / "grpo" / "settings.json").read_text())
     assert (grpo["world"], grpo["protocol"], grpo["timestep"]) == ("erring:0.5", plan.protocol, plan.timestep)
     assert (grpo["difficulty"], grpo["group_size"]) == (0.0, 8)
@@ -102,10 +114,8 @@ def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine
 
 
 def test_arms_go_on_from_the_same_adapter_on_as_many_episodes_and_are_tested_on_the_same_tasks(
-    engine, made, tmp_path, monkeypatch
+    engine, played, tmp_path, monkeypatch
 ):
-    played: list[Any] = []
-    monkeypatch.setattr(smollm2_run, "collect", lambda plan, folder, pool, progress: played.append((plan, folder)))
     found = RolloutComparison({}, [{"id": "a", "true_success": 1}], "a table")
     monkeypatch.setattr(comparison, "compare", lambda folders: found if len(folders) == 6 else None)
     out, said = tmp_path / "out", []
@@ -120,7 +130,7 @@ def test_arms_go_on_from_the_same_adapter_on_as_many_episodes_and_are_tested_on_
     )
     own = json.loads((out / "rejection" / "played.json").read_text())
     assert {name: settings["grpo"][name] for name in own} == own, "the same tasks"
-    assert [(len(plan.tasks), plan.seed) for plan, _ in played] == [(5, 7), (5, 7), (24, 100_007)]
+    assert [(len(plan.tasks), plan.seed) for plan, _ in played.episodes] == [(5, 7), (5, 7), (24, 100_007)]
     tests = Path(f"{engine}.words").read_text().splitlines()
     assert [words.rpartition(" ")[2] for words in tests] == [str(out / "tests" / arm) for arm in ("sft", *ARMS)]
     assert all("--split test --n 6 --seed 400" in words and "--world erring --protocol" in words for words in tests)
@@ -129,6 +139,13 @@ def test_arms_go_on_from_the_same_adapter_on_as_many_episodes_and_are_tested_on_
         "id,true_success\na,1\n",
     )
     assert called(engine).count("grpo_on_trl") == 3, "what is finished is left alone"
+
+
+def test_nothing_is_learned_of_what_ctrl_c_has_cut_short(engine, played, tmp_path):
+    played.cancelled = True
+    with pytest.raises(KeyboardInterrupt):
+        run_smollm2(tmp_path / "out", replace(OPTIONS, world="erring"), lambda line: None)
+    assert not (tmp_path / "out" / "sft").exists()
 
 
 def test_a_stage_that_fails_is_told_in_a_sentence_and_the_same_command_goes_on(engine, made, tmp_path):
