@@ -42,13 +42,15 @@ class GrpoSettings(EpisodeSettings):
 
     Attributes:
         learning_rate: Rate of AdamW, constant.
-        updates: Steps of AdamW on the rollouts of a round, each on an equal part of them, drawn anew. From the second
-            on the rollouts are of an older policy: PPO's clipped ratio to the log-probabilities that they were sampled
-            with says by how much.
+        updates: Steps of AdamW on the rollouts of a round, each on an equal part of them, by PPO's clipped ratio to the
+            log-probabilities that they were sampled with.
         save_steps: Rounds between two checkpoints.
         minutes: Wall time after which the training ends wherever it is; None: never.
         report_to: Where TRL sends its curves beside the log.
         bf16: Training, too, computes in bfloat16.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for updates that do not divide the rollouts of a round.
     """
 
     learning_rate: float = 1e-4
@@ -56,6 +58,10 @@ class GrpoSettings(EpisodeSettings):
     save_steps: int = 1
     minutes: float | None = None
     report_to: tuple[str, ...] = ("tensorboard",)
+
+    def __post_init__(self) -> None:
+        if (played := self.groups * self.group_size) % self.updates:
+            raise invalid(f"updates must divide the {played} rollouts of a round, got {self.updates}.")
 
 
 def rollouts(settings: GrpoSettings, episodes: OwnEpisodes) -> Callable[[list[str], Any], dict[str, list[Any]]]:
@@ -135,8 +141,6 @@ def improve_adapter(folder: Path) -> Path:
 
     set_seed(settings.seed)
     played = settings.groups * settings.group_size
-    if played % settings.updates:
-        raise invalid(f"updates must divide the {played} rollouts of a round, got {settings.updates}.")
     of_update = played // settings.updates
     at_once = math.gcd(of_update, settings.group_size if torch.cuda.is_available() else _AT_ONCE)
     rows = [{"prompt": row} for row in settings.tasks()]

@@ -26,8 +26,8 @@ from typing import Any, Literal
 from toolhand.agent_node.policies.adapters import BASE
 from toolhand.agent_node.policies.smollm2 import NAME, default_folder
 from toolhand.agent_node.runs.claims import claim
+from toolhand.agent_node.runs.folder import write_atomically
 from toolhand.tool_nodes import plain_json
-from toolhand.tool_nodes.files import write_whole
 from toolhand.tool_nodes.http_request import plain_line
 from toolhand.tool_nodes.results import invalid, unavailable
 from toolhand.training.adapters.environments import FOLDER, engine_named
@@ -120,7 +120,7 @@ class Smollm2Options(LanguageOptions):
         world: Which tools err and how, see `toolhand.training.env.worlds`; empty for calls that fail on purpose.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a number that is too small and a world that there is not.
+        ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed.
     """
 
     n: int = 400
@@ -138,6 +138,7 @@ class Smollm2Options(LanguageOptions):
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise invalid(f"--{name} must be more than 0, got {value:g}.")
+        GrpoSettings("", "", groups=self.groups, group_size=self.group_size, updates=self.updates)
         if self.world:
             world_named(self.world)
 
@@ -250,8 +251,8 @@ class _Stages:
                 words += [word for name, value in _CHECKED.items() for word in (f"--{name}", str(value))]
             self._run("toolhand", [*words, "--out", str(self.folder / TESTS / arm)], self.folder / TESTS)
         found = compare([self.folder / TESTS / arm for arm in adapters])
-        write_whole(self.folder / OUTCOMES, found.csv().encode())
-        write_whole(self.folder / COMPARED, f"{found.text}\n".encode())
+        write_atomically(self.folder / OUTCOMES, found.csv().encode())
+        write_atomically(self.folder / COMPARED, f"{found.text}\n".encode())
         self.say(found.text)
 
     def _trained(self, stage: str, folder: Path, settings: Any) -> Path:
@@ -264,7 +265,7 @@ class _Stages:
         """A module in TRL's environment, whose settings and errors are in the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         if settings is not None:
-            write_whole(folder / SETTINGS, f"{json.dumps(asdict(settings))}\n".encode())
+            write_atomically(folder / SETTINGS, f"{json.dumps(asdict(settings))}\n".encode())
         _child(self.python, module, words, folder / ERRORS, self.say)
 
 

@@ -101,12 +101,12 @@ def test_a_command_goes_through_all_stages_and_says_where_it_is(engine, made, tm
     assert (grpo["rounds"], grpo["adapter"]) == (1, str(tmp_path / "out" / "sft" / "adapter"))
 
 
-def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine, played, tmp_path):
+def test_where_tools_err_a_teacher_plays_and_rl_goes_on_in_the_same_world(engine, made, played, tmp_path):
     said: list[str] = []
     run_smollm2(tmp_path / "out", replace(OPTIONS, world="erring:0.5", group_size=8), said.append)
     [(plan, folder)] = played.episodes
     assert (len(plan.tasks), plan.group_size, plan.policy, plan.world) == (5, 1, "careful:exploring", "erring:0.5")
-    assert folder == tmp_path / "out" / "data"
+    assert (folder, made) == (tmp_path / "out" / "data", [])
     grpo = json.loads((tmp_path / "out" / "grpo" / "settings.json").read_text())
     assert (grpo["world"], grpo["protocol"], grpo["timestep"]) == ("erring:0.5", plan.protocol, plan.timestep)
     assert (grpo["difficulty"], grpo["group_size"]) == (0.0, 8)
@@ -191,6 +191,7 @@ def test_a_folder_of_something_else_is_left_alone(engine, made, tmp_path):
         ({"n": 0}, "--n must be 1 or more"),
         ({"epochs": 0.0}, "--epochs must"),
         ({"minutes": -1.0}, "--minutes must"),
+        ({"updates": 3}, "updates must divide the 16 rollouts of a round, got 3"),
         ({"arms": ("ppo",)}, "There is no arm 'ppo', only grpo, answer, ideal, rejection, more"),
     ],
 )

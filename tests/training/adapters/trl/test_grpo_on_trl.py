@@ -130,10 +130,14 @@ def test_the_adapter_changes_where_rollouts_of_a_group_are_worth_different_rewar
 
 def test_bad_settings_are_told_before_anything_is_loaded(base, adapter, tmp_path):
     (tmp_path / "settings.json").write_text('{"depth": 3}')
-    for folder, said in ((tmp_path, r"settings\.json"), (prepared(tmp_path / "run", base, adapter, updates=3), "4")):
-        with pytest.raises(ToolError, match=said) as caught:
-            improve_adapter(folder)
-        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(ToolError, match=r"settings\.json") as caught:
+        improve_adapter(tmp_path)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    indivisible = asdict(GrpoSettings(str(base), str(adapter), **SMALL)) | {"updates": 3}
+    (tmp_path / "settings.json").write_text(json.dumps(indivisible))
+    with pytest.raises(ToolError, match="updates must divide the 4 rollouts of a round, got 3") as caught:
+        improve_adapter(tmp_path)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 def test_processes_play_what_this_one_plays_with_the_adapter_that_they_are_given(base, adapter, tmp_path):
